@@ -1,0 +1,342 @@
+#include "agent/sampler.h"
+
+#include "agent/agent.h"
+#include "agent/signals.h"
+#include "agent/threads.h"
+#include "agent/tick.h"
+#include "agent/waits.h"
+#include "os/os.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+enum {
+    WAIT_NOTICE_NS = 300000, /* shorter waits are scheduling noise */
+    IDLE_PASSES_MAX = 4,     /* how far the passes of a sleeping program are spread out */
+    STACK_BYTES = 64 * 1024,
+    PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
+};
+
+/* One pass over the threads. */
+struct pass {
+    uint64_t now_ns, wall_ns; /* wall_ns: since the last pass */
+    uint64_t cpu_ns;          /* the program's since then, our own thread's left out */
+    unsigned external;        /* threads placed in an external wait */
+    struct slot *main_slot;
+    bool any_moved;
+};
+
+static bool keep_descriptors;
+static struct py_frame walk_frames[PY_FRAMES_MAX];
+
+static void forget(struct slot *slot)
+{
+    os_close(&slot->syscall_fd);
+    os_close(&slot->delay_fd);
+}
+
+/* A thread seen for the first time: only remember its clocks. */
+static void adopt(struct slot *slot, uint32_t serial, uint64_t now_ns)
+{
+    if (slot->seen_serial)
+        forget(slot);
+    slot->syscall_fd = slot->delay_fd = -1;
+    slot->seen_serial = serial;
+    slot->pass_wall_ns = now_ns;
+    slot->valid_cpu_ns = slot->pending_ns = slot->pending_charged_ns = slot->waited_ns = 0;
+    slot->wait_node = slot->wait_kind = 0;
+    slot->placed = false;
+    slot->wait_log = (struct log_cursor){0};
+    if (!os_thread_cpu_of(slot->tid, &slot->pass_cpu_ns))
+        slot->pass_cpu_ns = 0;
+    if (!os_thread_starved_ns(slot->tid, &slot->delay_fd, keep_descriptors, &slot->starved_ns))
+        slot->starved_ns = 0;
+}
+
+static uintptr_t tstate_of(struct slot *slot)
+{
+    uintptr_t tstate = atomic_load_explicit(&slot->tstate, memory_order_relaxed);
+    if (!agent.has_layout)
+        return 0;
+    if (!frames_thread_is(&agent.layout, tstate, (uintptr_t)slot->ident))
+        tstate = frames_find_thread(&agent.layout, agent.main_tstate, (uintptr_t)slot->ident);
+    return tstate;
+}
+
+/* The frames of a thread that is blocked; 0 when it has none. */
+static uint32_t blocked_stack(uintptr_t tstate, struct py_walk *walk)
+{
+    frames_walk(&agent.layout, agent.code_type, tstate, walk_frames, walk);
+    if (!walk->count || walk->bad)
+        return 0;
+    return tables_stack(&agent.tables, &agent.layout, walk_frames, walk);
+}
+
+static bool stacks_usable(void)
+{
+    uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
+    return state == WIRE_STACKS_OK || (state == WIRE_STACKS_UNTRIED && agent.has_layout);
+}
+
+/*
+ * Find out where a thread waits.  What was read counts only if the thread did
+ * not run meanwhile, i.e. its CPU clock stood still.
+ */
+static bool place(struct slot *slot, uint64_t cpu_ns)
+{
+    if (slot->valid_cpu_ns == cpu_ns && slot->wait_node)
+        return true; /* has not run since it was read: still there */
+    struct os_wait wait;
+    bool known = os_thread_wait(slot->tid, &slot->syscall_fd, keep_descriptors, &wait);
+    if (known && wait.running)
+        return false;
+    uintptr_t tstate = tstate_of(slot);
+    if (!tstate || !stacks_usable())
+        return false;
+    struct py_walk walk;
+    uint32_t node = blocked_stack(tstate, &walk);
+    enum wire_kind kind = known ? waits_classify(&wait, tstate) : WIRE_WAIT_OTHER;
+    uint64_t after;
+    if (!os_thread_cpu_of(slot->tid, &after) || after != cpu_ns) {
+        arena_lost(&agent.arena, WIRE_LOST_TORN_WAIT);
+        return false;
+    }
+    if (!node)
+        return false;
+    slot->wait_node = node;
+    slot->wait_kind = kind;
+    slot->valid_cpu_ns = cpu_ns;
+    if (kind == WIRE_WAIT_LOCK && agent.layout.calls[walk.leaf_opcode] != PY_CALL_NONE)
+        tick_native_owner(slot, node, true);
+    return true;
+}
+
+/* How long the thread waited in this pass, and where it is now. */
+static void observe(struct pass *pass, struct slot *slot)
+{
+    uint32_t serial = atomic_load(&slot->serial);
+    slot->wait_ns = slot->starve_ns = slot->charge_ns = 0;
+    slot->before_node = slot->placed ? slot->wait_node : 0;
+    slot->before_kind = slot->wait_kind;
+    slot->placed = false;
+    if (serial != slot->seen_serial) {
+        adopt(slot, serial, pass->now_ns);
+        pass->any_moved = true;
+        return;
+    }
+    uint64_t cpu_ns;
+    if (!os_thread_cpu_of(slot->tid, &cpu_ns))
+        return; /* just ended */
+    uint64_t used_ns = cpu_ns - slot->pass_cpu_ns;
+    uint64_t wall_ns = pass->now_ns - slot->pass_wall_ns;
+    slot->pass_cpu_ns = cpu_ns;
+    slot->pass_wall_ns = pass->now_ns;
+    if (used_ns)
+        pass->any_moved = true;
+    if (wall_ns < used_ns + WAIT_NOTICE_NS)
+        return;
+    slot->wait_ns = wall_ns - used_ns;
+    slot->waited_ns += slot->wait_ns;
+    slot->placed = place(slot, cpu_ns);
+    uint64_t starved_ns;
+    if (used_ns &&
+        os_thread_starved_ns(slot->tid, &slot->delay_fd, keep_descriptors, &starved_ns)) {
+        slot->starve_ns = starved_ns - slot->starved_ns;
+        slot->starved_ns = starved_ns;
+    }
+    if (slot->is_main)
+        pass->main_slot = slot;
+    if (slot->placed && waits_is_external((enum wire_kind)slot->wait_kind))
+        pass->external++;
+}
+
+/*
+ * The time in which no thread of the process ran is charged once: to the main
+ * thread if it waits for the outside world, else to all threads that do, else
+ * to the main thread.
+ */
+static void charge(struct pass *pass)
+{
+    if (pass->cpu_ns >= pass->wall_ns)
+        return;
+    uint64_t idle_ns = pass->wall_ns - pass->cpu_ns;
+    struct slot *main_slot = pass->main_slot;
+    bool main_external = main_slot && main_slot->placed &&
+                         waits_is_external((enum wire_kind)main_slot->wait_kind);
+    if (main_external || !pass->external) {
+        if (main_slot)
+            main_slot->charge_ns = idle_ns;
+        return;
+    }
+    for (unsigned i = 0; i < threads_used(); i++) {
+        struct slot *slot = threads_slot(i);
+        if (atomic_load(&slot->state) == SLOT_LIVE && slot->placed &&
+            waits_is_external((enum wire_kind)slot->wait_kind))
+            slot->charge_ns = idle_ns / pass->external;
+    }
+}
+
+static void add(struct slot *slot, uint32_t node, enum wire_kind kind, uint64_t ns,
+                uint64_t charged_ns, uint64_t now_ns)
+{
+    tables_add(&agent.tables, node, kind, ns, charged_ns);
+    if (charged_ns)
+        tick_log(slot, &slot->wait_log, node, kind, now_ns - charged_ns, charged_ns);
+}
+
+/* Put what is pending, or one part in `parts` of it, to a place. */
+static void add_pending(struct slot *slot, uint32_t node, enum wire_kind kind, unsigned parts,
+                        uint64_t now_ns)
+{
+    uint64_t ns = slot->pending_ns / parts, charged_ns = slot->pending_charged_ns / parts;
+    if (ns)
+        add(slot, node, kind, ns, charged_ns, now_ns);
+    slot->pending_ns -= ns;
+    slot->pending_charged_ns -= charged_ns;
+}
+
+/* Write down what one thread waited in this pass. */
+static void settle(const struct pass *pass, struct slot *slot)
+{
+    if (!slot->wait_ns)
+        return;
+    uint32_t cpu_node = atomic_load_explicit(&slot->last_node, memory_order_relaxed);
+    slot->pending_ns += slot->wait_ns;
+    slot->pending_charged_ns += slot->charge_ns < slot->wait_ns ? slot->charge_ns : slot->wait_ns;
+    if (slot->starve_ns >= WAIT_NOTICE_NS && cpu_node) {
+        /* The kernel tells of a delay when it is over: it may reach back into earlier passes. */
+        uint64_t starved = slot->starve_ns < slot->pending_ns ? slot->starve_ns : slot->pending_ns;
+        uint64_t charged = slot->pending_charged_ns < starved ? slot->pending_charged_ns : starved;
+        add(slot, cpu_node, WIRE_WAIT_STARVED, starved, charged, pass->now_ns);
+        slot->pending_ns -= starved;
+        slot->pending_charged_ns -= charged;
+    }
+    bool left = slot->before_node && (!slot->placed || slot->before_node != slot->wait_node ||
+                                      slot->before_kind != slot->wait_kind);
+    if (left) /* its old wait ended somewhere in this pass: on average in the middle of the wait */
+        add_pending(slot, slot->before_node, (enum wire_kind)slot->before_kind,
+                    slot->placed ? 2 : 1, pass->now_ns);
+    if (slot->placed)
+        add_pending(slot, slot->wait_node, (enum wire_kind)slot->wait_kind, 1, pass->now_ns);
+    else if (slot->pending_ns > PENDING_MAX_NS && cpu_node)
+        add_pending(slot, cpu_node, WIRE_WAIT_OTHER, 1, pass->now_ns);
+    /* Else it was caught running: the wait goes where the thread is next found waiting. */
+    if (slot->record) {
+        struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, slot->record);
+        atomic_store_explicit(&record->waited_ns, slot->waited_ns, memory_order_relaxed);
+    }
+}
+
+static void look_at_threads(struct pass *pass)
+{
+    unsigned used = threads_used();
+    for (unsigned i = 0; i < used; i++) {
+        struct slot *slot = threads_slot(i);
+        uint32_t state = atomic_load(&slot->state);
+        if (state == SLOT_LIVE) {
+            observe(pass, slot);
+        } else if (state == SLOT_ENDED) {
+            if (slot->seen_serial)
+                forget(slot);
+            slot->seen_serial = 0;
+            threads_free(slot);
+        }
+    }
+    charge(pass);
+    for (unsigned i = 0; i < used; i++)
+        if (atomic_load(&threads_slot(i)->state) == SLOT_LIVE)
+            settle(pass, threads_slot(i));
+}
+
+/* While switched off: let time pass without charging it. */
+static void skip_time(uint64_t now_ns)
+{
+    for (unsigned i = 0; i < threads_used(); i++) {
+        struct slot *slot = threads_slot(i);
+        if (atomic_load(&slot->state) == SLOT_LIVE)
+            adopt(slot, atomic_load(&slot->serial), now_ns);
+    }
+}
+
+static uint64_t program_cpu_ns(void)
+{
+    return os_process_cpu_ns() - os_thread_cpu_ns();
+}
+
+static void beat(uint64_t now_ns, uint64_t wall_ns, bool on)
+{
+    struct wire_header *header = agent.arena.header;
+    uint64_t cpu_ns = os_process_cpu_ns();
+    if (on)
+        atomic_fetch_add(&header->on_ns, wall_ns);
+    else
+        atomic_fetch_add(&header->off_cpu_ns, cpu_ns - atomic_load(&header->beat_cpu_ns));
+    atomic_store(&header->beat_mono_ns, now_ns);
+    atomic_store(&header->beat_cpu_ns, cpu_ns);
+    atomic_store(&header->sampler_cpu_ns, os_thread_cpu_ns());
+    atomic_store(&header->peak_rss_bytes, os_peak_rss_bytes());
+}
+
+static void *sample_forever(void *argument)
+{
+    (void)argument;
+    keep_descriptors = os_private_descriptors();
+    int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
+    bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
+    uint64_t last_ns = agent.arena.header->start_mono_ns, interval_ns, idle_passes = 1;
+    uint64_t last_cpu_ns = program_cpu_ns();
+    skip_time(last_ns);
+    for (;;) {
+        interval_ns = agent.control->wait_interval_ns * idle_passes;
+        struct timespec pause = {(time_t)(interval_ns / 1000000000u),
+                                 (long)(interval_ns % 1000000000u)};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        struct pass pass = {.now_ns = os_mono_ns()};
+        pass.wall_ns = pass.now_ns - last_ns;
+        last_ns = pass.now_ns;
+        uint64_t cpu_ns = program_cpu_ns();
+        if (cpu_ns > last_cpu_ns) { /* two clocks read in turn: may seem to run backwards */
+            pass.cpu_ns = cpu_ns - last_cpu_ns;
+            last_cpu_ns = cpu_ns;
+        }
+        bool on = atomic_load(&agent.control->on);
+        if (!on)
+            skip_time(pass.now_ns);
+        else if (charge_waits)
+            look_at_threads(&pass);
+        /* A program that sleeps is left alone a little longer: nothing can be missed. */
+        if (pass.any_moved)
+            idle_passes = 1;
+        else if (idle_passes < IDLE_PASSES_MAX)
+            idle_passes++;
+        beat(pass.now_ns, pass.wall_ns, on);
+        int fd = arena_fd >= 0 ? arena_fd : arena_open_again(&agent.arena);
+        arena_grow(&agent.arena, fd);
+        if (arena_fd < 0)
+            os_close(&fd);
+        tick_compact_log();
+    }
+    return NULL;
+}
+
+bool sampler_start(void)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t before;
+    size_t stack = STACK_BYTES > PTHREAD_STACK_MIN ? STACK_BYTES : (size_t)PTHREAD_STACK_MIN;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attributes, stack);
+    signals_block(&before); /* inherited by the new thread */
+    int failed = create(&thread, &attributes, sample_forever, NULL);
+    signals_restore(&before);
+    pthread_attr_destroy(&attributes);
+    return !failed;
+}

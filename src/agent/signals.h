@@ -1,0 +1,26 @@
+/*
+ * The signals we share with the program: the timers' signal, SIGSEGV and SIGBUS
+ * (guarded loads), and SIGILL and SIGBUS as the on/off switch of the original's
+ * `scalene.profile`.
+ *
+ * Our handlers stay installed; sigaction() and signal() are interposed for
+ * these numbers, keep what the program asks for, and answer as if it were
+ * installed.  A signal that is not ours goes to the program's own handler, or
+ * has its default effect.  pthread_sigmask() and sigprocmask() keep the timers'
+ * signal deliverable and still report what the program set.
+ */
+#ifndef AGENT_SIGNALS_H
+#define AGENT_SIGNALS_H
+
+#include <signal.h>
+#include <stdbool.h>
+
+/* Resolve libc's own functions; before anything else of ours. */
+void signals_init(void);
+bool signals_install(void);
+
+/* Block all signals but the two that guarded loads need / put the mask back. */
+void signals_block(sigset_t *before);
+void signals_restore(const sigset_t *before);
+
+#endif

@@ -1,0 +1,202 @@
+#include "base/json_out.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void json_out_begin(struct json_out *out, struct buf *buf)
+{
+    *out = (struct json_out){.buf = buf};
+}
+
+static void newline(struct json_out *out)
+{
+    buf_char(out->buf, '\n');
+    buf_pad(out->buf, ' ', (size_t)out->depth * 4);
+}
+
+/* What stands before any value: a comma and a new line inside an array, nothing after a key. */
+static void before_value(struct json_out *out)
+{
+    if (out->has_key) {
+        out->has_key = false;
+        return;
+    }
+    if (!out->depth)
+        return;
+    if (out->level[out->depth - 1].any)
+        buf_char(out->buf, ',');
+    out->level[out->depth - 1].any = true;
+    newline(out);
+}
+
+static void open_level(struct json_out *out, char open, char close)
+{
+    before_value(out);
+    assert(out->depth < JSON_DEPTH_MAX);
+    buf_char(out->buf, open);
+    out->level[out->depth].close = close;
+    out->level[out->depth].any = false;
+    out->level[out->depth].last_key[0] = '\0';
+    out->depth++;
+}
+
+void json_out_object(struct json_out *out)
+{
+    open_level(out, '{', '}');
+}
+
+void json_out_array(struct json_out *out)
+{
+    open_level(out, '[', ']');
+}
+
+void json_out_end(struct json_out *out)
+{
+    assert(out->depth > 0 && !out->has_key);
+    out->depth--;
+    if (out->level[out->depth].any)
+        newline(out);
+    buf_char(out->buf, out->level[out->depth].close);
+}
+
+/* Decode one UTF-8 sequence; a byte that is not part of one gives U+FFFD and is skipped alone. */
+static unsigned decode(const unsigned char **at, const unsigned char *end)
+{
+    const unsigned char *p = *at;
+    unsigned c = *p++;
+    unsigned more = c < 0x80 ? 0 : c >= 0xF0 && c < 0xF5 ? 3 : c >= 0xE0 ? 2 : c >= 0xC2 ? 1 : 4;
+    if (more == 4 || c >= 0xF5 || (size_t)(end - p) < more) {
+        *at = p;
+        return c < 0x80 ? c : 0xFFFD;
+    }
+    static const unsigned lead_mask[] = {0x7F, 0x1F, 0x0F, 0x07};
+    static const unsigned least[] = {0, 0x80, 0x800, 0x10000};
+    unsigned value = c & lead_mask[more];
+    for (unsigned i = 0; i < more; i++) {
+        if ((p[i] & 0xC0) != 0x80) {
+            *at = p;
+            return 0xFFFD;
+        }
+        value = value << 6 | (p[i] & 0x3F);
+    }
+    if (value < least[more] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) {
+        *at = p;
+        return 0xFFFD;
+    }
+    *at = p + more;
+    return value;
+}
+
+static void quoted(struct buf *buf, const char *text, size_t length)
+{
+    const unsigned char *p = (const unsigned char *)text, *end = p + length;
+    buf_char(buf, '"');
+    while (p < end) {
+        const unsigned char *plain = p;
+        while (p < end && *p >= 0x20 && *p < 0x7F && *p != '"' && *p != '\\')
+            p++;
+        if (p > plain)
+            buf_add(buf, plain, (size_t)(p - plain));
+        if (p == end)
+            break;
+        unsigned c = decode(&p, end);
+        switch (c) {
+        case '"':
+            buf_str(buf, "\\\"");
+            break;
+        case '\\':
+            buf_str(buf, "\\\\");
+            break;
+        case '\n':
+            buf_str(buf, "\\n");
+            break;
+        case '\r':
+            buf_str(buf, "\\r");
+            break;
+        case '\t':
+            buf_str(buf, "\\t");
+            break;
+        case '\b':
+            buf_str(buf, "\\b");
+            break;
+        case '\f':
+            buf_str(buf, "\\f");
+            break;
+        default:
+            if (c == 0x7F)
+                buf_char(buf, 0x7F);
+            else if (c >= 0x10000)
+                buf_addf(buf, "\\u%04x\\u%04x", 0xD800 + ((c - 0x10000) >> 10),
+                         0xDC00 + ((c - 0x10000) & 0x3FF));
+            else
+                buf_addf(buf, "\\u%04x", c);
+        }
+    }
+    buf_char(buf, '"');
+}
+
+void json_out_key_raw(struct json_out *out, const char *key, size_t length)
+{
+    assert(out->depth > 0 && !out->has_key);
+    before_value(out);
+    quoted(out->buf, key, length);
+    buf_str(out->buf, ": ");
+    out->has_key = true;
+}
+
+void json_out_key(struct json_out *out, const char *key)
+{
+    char *last = out->level[out->depth - 1].last_key;
+    assert(strcmp(last, key) < 0); /* keys are sorted */
+    snprintf(last, sizeof out->level[0].last_key, "%s", key);
+    json_out_key_raw(out, key, strlen(key));
+}
+
+void json_out_string(struct json_out *out, const char *text, size_t length)
+{
+    before_value(out);
+    quoted(out->buf, text, length);
+}
+
+void json_out_cstr(struct json_out *out, const char *text)
+{
+    json_out_string(out, text, strlen(text));
+}
+
+void json_out_int(struct json_out *out, int64_t value)
+{
+    before_value(out);
+    buf_addf(out->buf, "%" PRId64, value);
+}
+
+void json_out_real(struct json_out *out, double value)
+{
+    before_value(out);
+    if (!isfinite(value))
+        value = 0;
+    char text[40];
+    for (int digits = 6; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    buf_str(out->buf, text);
+    if (!strpbrk(text, ".en"))
+        buf_str(out->buf, ".0");
+}
+
+void json_out_bool(struct json_out *out, bool value)
+{
+    before_value(out);
+    buf_str(out->buf, value ? "true" : "false");
+}
+
+void json_out_null(struct json_out *out)
+{
+    before_value(out);
+    buf_str(out->buf, "null");
+}

@@ -1,0 +1,59 @@
+/*
+ * What the agent asks of the operating system, beyond C and POSIX calls that
+ * are the same everywhere.  One file per system (os_linux.c); os_null.c answers
+ * "cannot" to everything and shows what a port has to fill in.
+ *
+ * Every function is callable from a signal handler unless it says otherwise,
+ * allocates nothing, and leaves errno alone or says so.
+ */
+#ifndef OS_OS_H
+#define OS_OS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+uint64_t os_mono_ns(void);
+uint64_t os_real_ns(void);
+uint64_t os_process_cpu_ns(void);
+uint64_t os_thread_cpu_ns(void);                         /* of the calling thread */
+bool os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns);      /* of any thread of this process */
+pid_t os_gettid(void);
+int os_sample_signal(void); /* the signal the timers send: a real-time one nobody else takes */
+
+/* A one-shot timer on the CPU clock of thread `tid` that signals that thread alone. */
+bool os_timer_create(pid_t tid, int *timer);
+void os_timer_arm(int timer, uint64_t after_ns);
+void os_timer_delete(int timer);
+bool os_timer_is_ours(const void *siginfo);
+
+/* Zeroed private memory that costs nothing until it is touched. */
+void *os_reserve(size_t size_bytes);
+void os_discard(void *memory, size_t size_bytes); /* back to zeroes */
+
+/*
+ * Give the calling thread a descriptor table of its own, empty, so that what it
+ * opens is invisible to the program and cannot disturb its numbering.  False if
+ * the system cannot; then descriptors must not be kept open.
+ */
+bool os_private_descriptors(void);
+
+/* What a blocked thread waits for, as far as the system tells. */
+struct os_wait {
+    bool running;    /* on a processor or runnable: not blocked at all */
+    long call;       /* system call number, -1: none (a page fault) */
+    uintptr_t args[6];
+};
+/* `fd` (and `delay_fd`) keep /proc files open between calls when `keep`; -1 at first. */
+bool os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out);
+/* Time the thread was runnable without a processor, since it began. */
+bool os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns);
+void os_close(int *fd);
+
+enum os_file_type { OS_FILE_OTHER, OS_FILE_REGULAR, OS_FILE_SOCKET, OS_FILE_PIPE };
+enum os_file_type os_file_type(int fd); /* of the program's descriptor, from any thread */
+
+uint64_t os_peak_rss_bytes(void);
+
+#endif

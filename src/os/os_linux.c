@@ -1,0 +1,273 @@
+#include "os/os.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef CLOSE_RANGE_UNSHARE
+#define CLOSE_RANGE_UNSHARE (1u << 1)
+#endif
+#ifndef SYS_close_range
+#define SYS_close_range 436
+#endif
+#ifndef sigev_notify_thread_id
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+
+/* Marks our timers' signals among others of the same number. */
+static char timer_mark;
+
+static uint64_t clock_ns(clockid_t clock)
+{
+    struct timespec now;
+    if (clock_gettime(clock, &now))
+        return 0;
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t os_mono_ns(void)
+{
+    return clock_ns(CLOCK_MONOTONIC);
+}
+
+uint64_t os_real_ns(void)
+{
+    return clock_ns(CLOCK_REALTIME);
+}
+
+uint64_t os_process_cpu_ns(void)
+{
+    return clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+}
+
+uint64_t os_thread_cpu_ns(void)
+{
+    return clock_ns(CLOCK_THREAD_CPUTIME_ID);
+}
+
+/* The kernel's encoding of "CPU clock of thread tid" (what pthread_getcpuclockid returns). */
+static clockid_t thread_clock(pid_t tid)
+{
+    return (clockid_t)((~(unsigned)tid << 3) | 6u);
+}
+
+bool os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns)
+{
+    int saved = errno;
+    *cpu_ns = clock_ns(thread_clock(tid));
+    errno = saved;
+    return *cpu_ns != 0;
+}
+
+pid_t os_gettid(void)
+{
+    return (pid_t)syscall(SYS_gettid);
+}
+
+int os_sample_signal(void)
+{
+    return SIGRTMAX - 6;
+}
+
+/*
+ * Raw system calls: glibc's wrappers may allocate, and in a forked child they
+ * would keep state of timers that do not exist there.
+ */
+bool os_timer_create(pid_t tid, int *timer)
+{
+    int saved = errno;
+    struct sigevent event;
+    memset(&event, 0, sizeof event);
+    event.sigev_notify = SIGEV_THREAD_ID;
+    event.sigev_signo = os_sample_signal();
+    event.sigev_value.sival_ptr = &timer_mark;
+    event.sigev_notify_thread_id = tid;
+    bool ok = !syscall(SYS_timer_create, thread_clock(tid), &event, timer);
+    errno = saved;
+    return ok;
+}
+
+void os_timer_arm(int timer, uint64_t after_ns)
+{
+    int saved = errno;
+    struct itimerspec spec = {
+        .it_value = {(time_t)(after_ns / 1000000000u), (long)(after_ns % 1000000000u)}};
+    syscall(SYS_timer_settime, timer, 0, &spec, NULL);
+    errno = saved;
+}
+
+void os_timer_delete(int timer)
+{
+    int saved = errno;
+    syscall(SYS_timer_delete, timer);
+    errno = saved;
+}
+
+bool os_timer_is_ours(const void *siginfo)
+{
+    const siginfo_t *info = siginfo;
+    return info->si_code == SI_TIMER && info->si_value.sival_ptr == &timer_mark;
+}
+
+void *os_reserve(size_t size_bytes)
+{
+    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void os_discard(void *memory, size_t size_bytes)
+{
+    madvise(memory, size_bytes, MADV_DONTNEED);
+}
+
+bool os_private_descriptors(void)
+{
+    /* Closing the copies does not touch the program's record locks: those belong to its own table. */
+    return !syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
+}
+
+static char *put_number(char *at, unsigned long value)
+{
+    char digits[24];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + value % 10);
+    while (value /= 10);
+    while (n)
+        *at++ = digits[--n];
+    return at;
+}
+
+static char *put_text(char *at, const char *text)
+{
+    while (*text)
+        *at++ = *text++;
+    return at;
+}
+
+/* Read /proc/self/task/TID/NAME into `text`, NUL-terminated; -1 on failure. */
+static ssize_t read_task_file(pid_t tid, const char *name, int *fd, bool keep, char *text,
+                              size_t size)
+{
+    if (*fd < 0) {
+        char path[64];
+        char *at = put_number(put_text(path, "/proc/self/task/"), (unsigned long)tid);
+        *put_text(put_text(at, "/"), name) = '\0';
+        *fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (*fd < 0)
+            return -1;
+    }
+    ssize_t n = pread(*fd, text, size - 1, 0);
+    if (!keep || n < 0)
+        os_close(fd);
+    if (n >= 0)
+        text[n] = '\0';
+    return n;
+}
+
+static const char *parse_number(const char *at, uint64_t *value, bool *negative)
+{
+    while (*at == ' ')
+        at++;
+    *negative = *at == '-';
+    if (*negative)
+        at++;
+    uint64_t base = 10, n = 0;
+    if (at[0] == '0' && at[1] == 'x') {
+        base = 16;
+        at += 2;
+    }
+    for (;; at++) {
+        unsigned digit = *at >= '0' && *at <= '9'                 ? (unsigned)(*at - '0')
+                         : *at >= 'a' && *at <= 'f' && base == 16 ? (unsigned)(*at - 'a' + 10)
+                                                                  : 99;
+        if (digit >= base)
+            break;
+        n = n * base + digit;
+    }
+    *value = n;
+    return at;
+}
+
+bool os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out)
+{
+    int saved = errno;
+    char text[256];
+    *out = (struct os_wait){.call = -1};
+    ssize_t n = read_task_file(tid, "syscall", fd, keep, text, sizeof text);
+    errno = saved;
+    if (n <= 0)
+        return false;
+    if (text[0] == 'r') {
+        out->running = true;
+        return true;
+    }
+    uint64_t value;
+    bool negative;
+    const char *at = parse_number(text, &value, &negative);
+    out->call = negative ? -1 : (long)value;
+    if (!negative)
+        for (int i = 0; i < 6; i++) {
+            at = parse_number(at, &value, &negative);
+            out->args[i] = (uintptr_t)value;
+        }
+    return true;
+}
+
+bool os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns)
+{
+    int saved = errno;
+    char text[96];
+    ssize_t n = read_task_file(tid, "schedstat", fd, keep, text, sizeof text);
+    errno = saved;
+    if (n <= 0)
+        return false;
+    uint64_t ran;
+    bool negative;
+    parse_number(parse_number(text, &ran, &negative), ns, &negative);
+    return true;
+}
+
+void os_close(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+    *fd = -1;
+}
+
+/* Through /proc, whose "self" is the whole process: our thread may have its own descriptor table. */
+enum os_file_type os_file_type(int fd)
+{
+    int saved = errno;
+    char path[40];
+    struct stat st;
+    if (fd < 0)
+        return OS_FILE_OTHER;
+    *put_number(put_text(path, "/proc/self/fd/"), (unsigned long)fd) = '\0';
+    int failed = stat(path, &st);
+    errno = saved;
+    if (failed)
+        return OS_FILE_OTHER;
+    if (S_ISSOCK(st.st_mode))
+        return OS_FILE_SOCKET;
+    if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
+        return OS_FILE_PIPE; /* a terminal waits for its peer as a pipe does */
+    return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode) ? OS_FILE_REGULAR
+                                                                              : OS_FILE_OTHER;
+}
+
+uint64_t os_peak_rss_bytes(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage))
+        return 0;
+    return (uint64_t)usage.ru_maxrss * 1024;
+}

@@ -1,0 +1,122 @@
+#include "py/classify.h"
+
+#include "os/guard.h"
+#include "py/symbols.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+enum { STACK_WORDS_MAX = 384 };
+
+static bool inside(const struct py_range *range, uintptr_t address)
+{
+    return address >= range->start && address < range->end;
+}
+
+struct module_search {
+    uintptr_t address;
+    struct py_range found;
+};
+
+/* The executable segment that holds an address. */
+static int find_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct module_search *search = context;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && search->address >= start &&
+            search->address < start + segment->p_memsz) {
+            search->found = (struct py_range){start, start + segment->p_memsz};
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static struct py_range module_text(const void *address)
+{
+    struct module_search search = {.address = (uintptr_t)address};
+    if (address)
+        dl_iterate_phdr(find_module, &search);
+    return search.found;
+}
+
+void classify_init(struct py_regions *regions, const struct py_layout *layout)
+{
+    static const char *const helpers[] = {
+        "_PyFunction_Vectorcall",   "_PyEval_EvalCodeWithName", "_PyFunction_FastCallDict",
+        "_PyEval_EvalCode",         "PyFrame_New",              "_PyFrame_New_NoTrack",
+        "_PyEval_Vector",           "PyEval_EvalFrameEx",       "_PyEval_MakeFrameVector",
+        "function_code_fastcall",   "frame_dealloc",            "_PyEval_EvalFrame",
+    };
+    void *eval = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+    void *linker = dlsym(RTLD_DEFAULT, "__tls_get_addr");
+    *regions = (struct py_regions){0};
+    *(void **)&regions->find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    regions->interpreter = module_text(eval ? eval : dlsym(RTLD_DEFAULT, "Py_GetVersion"));
+    regions->linker = module_text(linker);
+    if (!layout->calls_need_stack)
+        return;
+    struct py_range found[1 + sizeof helpers / sizeof *helpers] = {{0}};
+    const char *names[1 + sizeof helpers / sizeof *helpers] = {"_PyEval_EvalFrameDefault"};
+    size_t count = 1;
+    for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)
+        names[count++] = helpers[i];
+    symbols_find(regions->interpreter.start, names, found, count);
+    regions->eval = found[0];
+    for (size_t i = 1; i < count; i++)
+        if (found[i].start && regions->helper_count < CLASSIFY_HELPERS_MAX)
+            regions->helpers[regions->helper_count++] = found[i];
+}
+
+static bool in_helper(const struct py_regions *regions, uintptr_t address)
+{
+    for (unsigned i = 0; i < regions->helper_count; i++)
+        if (inside(&regions->helpers[i], address))
+            return true;
+    return false;
+}
+
+/* Is a Python function being called or left?  Look at the return addresses below the eval loop. */
+static bool sets_up_python_call(const struct py_regions *regions, uintptr_t pc, uintptr_t sp)
+{
+    if (in_helper(regions, pc))
+        return true;
+    unsigned bad = 0;
+    for (unsigned i = 0; i < STACK_WORDS_MAX; i++) {
+        uintptr_t word = guard_ptr(sp + i * sizeof(uintptr_t), &bad);
+        if (bad || inside(&regions->eval, word))
+            return false;
+        if (inside(&regions->interpreter, word) && in_helper(regions, word))
+            return true;
+    }
+    return false;
+}
+
+bool classify_is_native(const struct py_regions *regions, const struct py_layout *layout,
+                        uint8_t opcode, uintptr_t pc, uintptr_t sp)
+{
+    bool in_interpreter = inside(&regions->interpreter, pc) || inside(&regions->linker, pc);
+    enum py_call call = (enum py_call)layout->calls[opcode];
+    if (call == PY_CALL_C)
+        return true;
+    if (call == PY_CALL_ANY) {
+        if (!layout->calls_need_stack)
+            return true;
+        if (!in_interpreter)
+            return !sets_up_python_call(regions, pc, sp);
+        return !inside(&regions->eval, pc) && !sets_up_python_call(regions, pc, sp);
+    }
+    if (in_interpreter)
+        return false;
+    if (!regions->jit)
+        return true;
+    /* With CPython's JIT, code in no module is compiled Python.  _dl_find_object takes no lock. */
+    union {
+        char room[256];
+        void *align;
+    } object;
+    return regions->find_object && regions->find_object((void *)pc, &object) == 0;
+}

@@ -1,0 +1,50 @@
+/*
+ * Python or native?  A sample is native when the line called a C function that
+ * is now running, or when the processor is in code outside the interpreter:
+ *
+ *   - the leaf frame's opcode is a call that is not known to be one of a Python
+ *     function, or
+ *   - the program counter is in a module other than the interpreter (libpython
+ *     or the executable) and the dynamic linker, whose __tls_get_addr belongs
+ *     to the interpreter's own work.
+ *
+ * Code that lies in no module at all is native (numba and the like) unless
+ * CPython's own JIT is on.
+ *
+ * Before specialised opcodes a call of a Python function looks like a call of a
+ * C function while its frame is built or torn down.  There (calls_need_stack)
+ * the sample counts as Python when the program counter is inside the eval loop
+ * or when the machine stack, up to the eval loop's frame, shows one of the
+ * functions that set up Python calls.
+ *
+ * What this calls Python although C code runs: operators on big integers, list
+ * comparison, freeing large structures; they are the interpreter at work.
+ */
+#ifndef PY_CLASSIFY_H
+#define PY_CLASSIFY_H
+
+#include "py/layout.h"
+
+enum { CLASSIFY_HELPERS_MAX = 16 };
+
+struct py_range {
+    uintptr_t start, end;
+};
+
+struct py_regions {
+    struct py_range interpreter, linker;
+    struct py_range eval;
+    struct py_range helpers[CLASSIFY_HELPERS_MAX]; /* functions that set up Python calls */
+    unsigned helper_count;
+    bool jit;
+    int (*find_object)(void *pc, void *result); /* glibc's _dl_find_object, where there is one */
+};
+
+/* Find the regions of this process.  Not from a handler: takes the loader's lock. */
+void classify_init(struct py_regions *regions, const struct py_layout *layout);
+
+/* Of an interrupted thread whose leaf frame stands at `opcode`. */
+bool classify_is_native(const struct py_regions *regions, const struct py_layout *layout,
+                        uint8_t opcode, uintptr_t pc, uintptr_t sp);
+
+#endif

@@ -1,0 +1,133 @@
+#include "py/frames.h"
+
+#include "os/guard.h"
+
+/* The chain's first frame.  `up`: one C frame further out, for a chain caught half-linked. */
+static uintptr_t first_frame(const struct py_layout *l, uintptr_t tstate, unsigned up,
+                             unsigned *bad)
+{
+    if (l->ts_cframe < 0)
+        return up ? 0 : guard_ptr(tstate + (uintptr_t)l->ts_frame, bad);
+    uintptr_t cframe = guard_ptr(tstate + (uintptr_t)l->ts_cframe, bad);
+    while (up-- && cframe && !*bad)
+        cframe = guard_ptr(cframe + (uintptr_t)l->cframe_previous, bad);
+    return cframe && !*bad ? guard_ptr(cframe + (uintptr_t)l->cframe_current, bad) : 0;
+}
+
+/* Where the frame's bytecode begins; 0 if that cannot be told. */
+static uintptr_t bytecode(const struct py_layout *l, uintptr_t frame, uintptr_t code, unsigned *bad)
+{
+    if (l->code_bytes_ref >= 0)
+        return guard_ptr(code + (uintptr_t)l->code_bytes_ref, bad) + (uintptr_t)l->bytes_data;
+    if (l->code_tlbc < 0 || l->fr_tlbc_index < 0)
+        return code + (uintptr_t)l->code_bytes;
+    /* {size, entries[]}: each thread may run its own specialised copy. */
+    uintptr_t copies = guard_ptr(code + (uintptr_t)l->code_tlbc, bad);
+    int32_t index = (int32_t)guard_u32(frame + (uintptr_t)l->fr_tlbc_index, bad);
+    if (*bad || !copies || index < 0 || (uint64_t)index >= guard_u64(copies, bad))
+        return 0;
+    return guard_ptr(copies + 8 + 8 * (uintptr_t)index, bad);
+}
+
+/* Fill one frame; false when it is not one. */
+static bool read_frame(const struct py_layout *l, uintptr_t code_type, uintptr_t frame,
+                       uintptr_t code, struct py_frame *out, uint8_t *opcode)
+{
+    unsigned bad = 0;
+    if (guard_ptr(code + (uintptr_t)l->ob_type, &bad) != code_type || bad)
+        return false;
+    out->code = code;
+    out->at = -1;
+    uintptr_t start = 0, now = 0;
+    if (l->instruction == PY_INSTR_POINTER) {
+        now = guard_ptr(frame + (uintptr_t)l->fr_instr, &bad);
+        start = bytecode(l, frame, code, &bad);
+        if (now >= start && now - start < 1u << 24)
+            out->at = (int32_t)(now - start);
+    } else {
+        int32_t lasti = (int32_t)guard_u32(frame + (uintptr_t)l->fr_instr, &bad);
+        out->at = lasti < 0 ? -1 : l->instruction == PY_LASTI_UNITS ? lasti * 2 : lasti;
+        if (opcode && out->at >= 0)
+            now = bytecode(l, frame, code, &bad) + (uintptr_t)out->at;
+    }
+    if (opcode && out->at >= 0)
+        *opcode = guard_u8(now, &bad);
+    return !bad;
+}
+
+static void walk_from(const struct py_layout *l, uintptr_t code_type, uintptr_t frame,
+                      uintptr_t base, struct py_frame *frames, struct py_walk *walk)
+{
+    *walk = (struct py_walk){0};
+    for (unsigned hops = 0; frame; hops++) {
+        unsigned bad = 0;
+        uintptr_t code = guard_ptr(frame + (uintptr_t)l->fr_code, &bad) & l->code_mask;
+        uintptr_t back = guard_ptr(frame + (uintptr_t)l->fr_back, &bad);
+        uint8_t owner = l->fr_owner >= 0 ? guard_u8(frame + (uintptr_t)l->fr_owner, &bad) : 0;
+        if (bad || (l->fr_owner >= 0 && owner > l->fr_owner_max) || back == frame) {
+            walk->bad = true;
+            return;
+        }
+        if (l->fr_owner < 0 || owner < l->fr_owner_shim) {
+            if (walk->count == PY_FRAMES_MAX || hops == PY_HOPS_MAX) {
+                walk->truncated = true;
+                return;
+            }
+            if (!read_frame(l, code_type, frame, code, &frames[walk->count],
+                            walk->count ? NULL : &walk->leaf_opcode)) {
+                walk->bad = true;
+                return;
+            }
+            walk->count++;
+            walk->root = frame;
+        } else if (hops == PY_HOPS_MAX) {
+            walk->truncated = true;
+            return;
+        }
+        if (!back && base && frame != base)
+            walk->bad = true; /* ended before the frame every chain ends in */
+        frame = back;
+    }
+}
+
+void frames_walk(const struct py_layout *l, uintptr_t code_type, uintptr_t tstate,
+                 struct py_frame *frames, struct py_walk *walk)
+{
+    *walk = (struct py_walk){0};
+    unsigned bad = 0;
+    uintptr_t base =
+        l->ts_base_frame >= 0 ? guard_ptr(tstate + (uintptr_t)l->ts_base_frame, &bad) : 0;
+    uintptr_t frame = first_frame(l, tstate, 0, &bad);
+    if (!bad)
+        walk_from(l, code_type, frame, base, frames, walk);
+    if (l->chain_may_tear && (bad || (walk->bad && !walk->count))) {
+        /* The thread is entering or leaving a C frame: the one outside it is linked. */
+        bad = 0;
+        frame = first_frame(l, tstate, 1, &bad);
+        if (!bad && frame)
+            walk_from(l, code_type, frame, base, frames, walk);
+    }
+    if (bad)
+        walk->bad = true;
+}
+
+bool frames_thread_is(const struct py_layout *l, uintptr_t tstate, uintptr_t ident)
+{
+    unsigned bad = 0;
+    return tstate && guard_ptr(tstate + (uintptr_t)l->ts_thread_id, &bad) == ident && !bad;
+}
+
+uintptr_t frames_find_thread(const struct py_layout *l, uintptr_t main_tstate, uintptr_t ident)
+{
+    /* New states are pushed in front of the main thread's, which is the oldest. */
+    uintptr_t tstate = main_tstate;
+    for (int hops = 0; tstate && hops < 65536; hops++) {
+        if (frames_thread_is(l, tstate, ident))
+            return tstate;
+        unsigned bad = 0;
+        tstate = guard_ptr(tstate + (uintptr_t)l->ts_prev, &bad);
+        if (bad)
+            break;
+    }
+    return 0;
+}

@@ -1,0 +1,220 @@
+/*
+ * The arena: what one profiled process leaves behind, in a MAP_SHARED file
+ * that is complete after every single store, so that it can be read at any
+ * time: while the process runs, after it ended, after kill -9.
+ *
+ *   offset 0      struct wire_header (WIRE_HEADER_BYTES)
+ *   section 0     blob    bytes: names and line tables, referred to by offset
+ *   section 1     code    struct wire_code     one a Python code object seen
+ *   section 2     node    struct wire_node     call tree: a stack is its leaf's id
+ *   section 3     cell    struct wire_cell     time by (node, kind)
+ *   section 4     log     struct wire_log      what ran when, run-length coded
+ *   section 5     thread  struct wire_thread   one a thread seen
+ *
+ * A section is an array that only grows.  Its place in the file is spaced for
+ * `capacity` records; the first `committed` of them are backed by
+ * posix_fallocate, and a writer never goes beyond: a full disk costs samples
+ * (counted in `dropped`), never a SIGBUS in the user's program.
+ *
+ * Record ids (in `blob`: byte offsets) start at 1, so that 0 means "none".  Writers fill a record and then publish it: a code, node
+ * or thread by storing its id in a record that refers to it, a cell or log
+ * entry by its `kind`, which is stored last.  A record nobody refers to, or
+ * whose kind is 0, is to be ignored.  Two records may hold the same thing
+ * (writers never wait for each other): readers merge by content.
+ */
+#ifndef WIRE_ARENA_H
+#define WIRE_ARENA_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#define WIRE_ARENA_MAGIC UINT64_C(0x6e6572616c616373) /* "scalaren" */
+enum {
+    WIRE_ARENA_VERSION = 1,
+    WIRE_HEADER_BYTES = 8192,
+    WIRE_SECTIONS_MAX = 32,
+    WIRE_LOSSES_MAX = 32,
+    WIRE_COMMAND_BYTES = 2048,
+};
+
+enum wire_section_id {
+    WIRE_BLOB,
+    WIRE_CODE,
+    WIRE_NODE,
+    WIRE_CELL,
+    WIRE_LOG,
+    WIRE_THREAD,
+    WIRE_SECTIONS,
+};
+
+/* What a stretch of a thread's time was spent on.  0 = record not published. */
+enum wire_kind {
+    WIRE_NONE,
+    WIRE_CPU_PYTHON,
+    WIRE_CPU_NATIVE,
+    WIRE_WAIT_FILE,    /* file or device I/O */
+    WIRE_WAIT_SOCKET,  /* network or socket I/O */
+    WIRE_WAIT_PIPE,    /* pipe, fifo, terminal */
+    WIRE_WAIT_SLEEP,
+    WIRE_WAIT_LOCK,    /* lock, condition, queue, join */
+    WIRE_WAIT_GIL,
+    WIRE_WAIT_CHILD,   /* waiting for a child process */
+    WIRE_WAIT_LOOP,    /* event loop: select, poll, epoll */
+    WIRE_WAIT_STARVED, /* runnable, but no processor was free */
+    WIRE_WAIT_OTHER,
+    WIRE_KINDS,
+};
+
+/* Why something is missing from the numbers; counted in wire_header.lost. */
+enum wire_loss {
+    WIRE_LOST_TABLE_FULL,   /* a sample whose stack or cell found no room */
+    WIRE_LOST_BAD_FRAME,    /* a sample whose frames could not be read: CPU kept, stack lost */
+    WIRE_LOST_TORN_WAIT,    /* a waiting thread moved while it was read; its time was kept back */
+    WIRE_LOST_LOG_FULL,     /* a timeline entry without room: totals unaffected */
+    WIRE_LOST_TIMER,        /* a thread that got no timer */
+    WIRE_LOST_SLOT,         /* a thread beyond the thread limit */
+    WIRE_LOST_TRUNCATED,    /* a stack deeper than the limit: outermost frames cut */
+    WIRE_LOST_FOLDED,       /* a stack stored with recursion folded, tables being nearly full */
+    WIRE_LOST_TEXT,         /* a name or line table too long or unreadable */
+    WIRE_LOST_GROW,         /* the arena could not grow: disk full */
+    WIRE_LOST_SAMPLER,      /* the wait sampler could not be started */
+    WIRE_LOSSES,
+};
+
+enum wire_stacks_state {
+    WIRE_STACKS_UNTRIED,
+    WIRE_STACKS_OK,
+    WIRE_STACKS_UNKNOWN_PYTHON, /* no layout for this CPython: CPU totals only */
+    WIRE_STACKS_SELFCHECK,      /* layout did not fit what was found: CPU totals only */
+};
+
+enum wire_header_flags {
+    WIRE_PROCESS_JIT = 1u << 0,           /* CPython's JIT is on: lines in hot loops approximate */
+    WIRE_PROCESS_FREE_THREADED = 1u << 1, /* no GIL */
+    WIRE_PROCESS_FORKED = 1u << 2,        /* began by fork, without exec */
+};
+
+struct wire_section {
+    uint64_t offset; /* from the start of the file */
+    uint32_t record_bytes;
+    uint32_t capacity;
+    _Atomic uint32_t committed;
+    _Atomic uint32_t used; /* records 1 to used - 1 are taken */
+    _Atomic uint32_t dropped;
+    uint32_t reserved;
+};
+
+struct wire_header {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_bytes;
+    int32_t pid;
+    int32_t ppid;
+    uint32_t python_hex; /* PY_VERSION_HEX */
+    _Atomic uint32_t stacks_state;
+    _Atomic uint32_t flags;
+    _Atomic uint32_t ended; /* 1: the process came to its regular end */
+    uint64_t start_real_ns; /* when the program began, CLOCK_REALTIME */
+    uint64_t start_mono_ns; /* the same in CLOCK_MONOTONIC; log times count from here */
+    uint64_t start_cpu_ns;  /* CPU the process had used by then (interpreter start-up) */
+    uint64_t main_ident;    /* Python's ident of the main thread */
+    _Atomic uint64_t beat_mono_ns; /* last sign of life */
+    _Atomic uint64_t beat_cpu_ns;  /* process CPU time at that moment */
+    _Atomic uint64_t on_ns;        /* wall time with sampling on, up to the last beat */
+    _Atomic uint64_t off_cpu_ns;   /* process CPU used while sampling was off */
+    _Atomic uint64_t carry_ns;     /* CPU of ended threads not yet charged to a sample */
+    _Atomic uint64_t handler_count;
+    _Atomic uint64_t handler_ns;     /* our own cost in the program's threads (estimate) */
+    _Atomic uint64_t sampler_cpu_ns; /* our own cost in the sampler thread */
+    _Atomic uint64_t log_stride;     /* 1: every sample is logged; 2: every other; ... */
+    _Atomic uint64_t peak_rss_bytes;
+    _Atomic uint64_t lost[WIRE_LOSSES_MAX];
+    struct wire_section sections[WIRE_SECTIONS_MAX];
+    uint32_t command_bytes; /* of `command`: the words of the command line, each ended by NUL */
+    char command[WIRE_COMMAND_BYTES];
+};
+
+_Static_assert(sizeof(struct wire_header) <= WIRE_HEADER_BYTES, "header fits its place");
+
+/* A piece of the blob section. */
+struct wire_span {
+    uint32_t offset;
+    uint32_t bytes;
+};
+
+/*
+ * A code object.  Names are Python strings as CPython stores them: 1, 2 or 4
+ * bytes a character (`*_width`), not converted here.
+ */
+struct wire_code {
+    uint64_t address;     /* for the agent's own lookup */
+    uint64_t fingerprint; /* so that a reused address is another code */
+    struct wire_span file, name, line_table;
+    int32_t first_line;
+    uint8_t file_width, name_width;
+    uint8_t line_format; /* enum wire_line_format */
+    uint8_t reserved[13];
+};
+_Static_assert(sizeof(struct wire_code) == 64, "wire_code");
+
+enum wire_line_format {
+    WIRE_LINES_NONE,
+    WIRE_LINES_LNOTAB,   /* 3.8, 3.9 */
+    WIRE_LINES_PEP626,   /* 3.10 */
+    WIRE_LINES_LOCATION, /* 3.11 and later */
+};
+
+enum wire_frame {
+    WIRE_FRAME_PYTHON,    /* ref: code id; at: byte offset of the instruction, < 0: at its start */
+    WIRE_FRAME_NATIVE,    /* for later */
+    WIRE_FRAME_TRUNCATED, /* outer frames were cut here */
+    WIRE_FRAME_NO_PYTHON, /* root of stacks of threads that run no Python code */
+    WIRE_FRAME_UNKNOWN,   /* Python frames were there but could not be read */
+    WIRE_FRAME_INTERPRETER, /* a Python thread outside any frame: start-up, compiling, finalising */
+};
+
+/* A frame below its caller.  The path to the root is the stack. */
+struct wire_node {
+    uint32_t parent; /* 0: outermost */
+    uint32_t ref;
+    int32_t at;
+    uint32_t frame; /* enum wire_frame */
+};
+_Static_assert(sizeof(struct wire_node) == 16, "wire_node");
+
+/* Time spent with exactly this stack in this way. */
+struct wire_cell {
+    _Atomic uint32_t kind; /* enum wire_kind, stored last */
+    uint32_t node;
+    _Atomic uint64_t count;      /* samples */
+    _Atomic uint64_t ns;         /* CPU time, or time waited */
+    _Atomic uint64_t charged_ns; /* of a wait: the part in which no thread of the process ran */
+    _Atomic uint64_t square_us2; /* sum of squared weights, for the error bars */
+    uint64_t reserved;
+};
+_Static_assert(sizeof(struct wire_cell) == 48, "wire_cell");
+
+/* `count` samples in a row of one thread with the same stack and kind. */
+struct wire_log {
+    uint64_t at_ns; /* since start_mono_ns, of the first of them */
+    uint32_t node;
+    uint16_t thread; /* thread id, 0: one beyond the table */
+    _Atomic uint8_t kind;
+    uint8_t reserved;
+    _Atomic uint32_t count;
+    _Atomic uint32_t us; /* their weight together (waits: the charged part), saturating */
+};
+_Static_assert(sizeof(struct wire_log) == 24, "wire_log");
+
+struct wire_thread {
+    uint64_t ident; /* pthread_t, which is Python's thread ident */
+    int32_t tid;
+    _Atomic uint32_t python;    /* 1: has run Python code */
+    _Atomic uint64_t cpu_ns;    /* last known CPU time since the program's start */
+    _Atomic uint64_t waited_ns; /* wall time not on a processor */
+    char name[16];              /* the kernel's name of it */
+    uint64_t reserved[2];
+};
+_Static_assert(sizeof(struct wire_thread) == 64, "wire_thread");
+
+#endif
