@@ -119,9 +119,10 @@ uint32_t tables_code(struct tables *t, const struct py_layout *layout, uintptr_t
 }
 
 uint32_t tables_node(struct tables *t, uint32_t parent, enum wire_frame frame, uint32_t ref,
-                     int32_t at)
+                     int32_t at, uint16_t flags)
 {
-    uint32_t hash = hash2((uint64_t)parent << 32 | ref, (uint64_t)frame << 32 | (uint32_t)at);
+    uint32_t hash = hash2((uint64_t)parent << 32 | ref,
+                          (uint64_t)frame << 48 | (uint64_t)flags << 32 | (uint32_t)at);
     uint32_t made = 0;
     for (int probe = 0; probe < PROBES_MAX; probe++, hash++) {
         _Atomic uint32_t *slot = &t->nodes[hash & (NODE_SLOTS - 1)];
@@ -132,13 +133,14 @@ uint32_t tables_node(struct tables *t, uint32_t parent, enum wire_frame frame, u
                 if (!made)
                     return 0;
                 *(struct wire_node *)arena_record(t->arena, WIRE_NODE, made) =
-                    (struct wire_node){.parent = parent, .ref = ref, .at = at, .frame = frame};
+                    (struct wire_node){parent, ref, at, (uint16_t)frame, flags};
             }
             if (atomic_compare_exchange_strong(slot, &id, made))
                 return made;
         }
         const struct wire_node *node = arena_record(t->arena, WIRE_NODE, id);
-        if (node->parent == parent && node->ref == ref && node->at == at && node->frame == frame)
+        if (node->parent == parent && node->ref == ref && node->at == at && node->frame == frame &&
+            node->flags == flags)
             return id;
     }
     return made;
@@ -167,16 +169,17 @@ uint32_t tables_stack(struct tables *t, const struct py_layout *layout,
 {
     uint32_t node = 0;
     if (walk->truncated || walk->bad) {
-        node = tables_node(t, 0, WIRE_FRAME_TRUNCATED, 0, 0);
+        node = tables_node(t, 0, WIRE_FRAME_TRUNCATED, 0, 0, 0);
         arena_lost(t->arena, walk->bad ? WIRE_LOST_BAD_FRAME : WIRE_LOST_TRUNCATED);
     }
     bool fold = nearly_full(t), folded = false;
     for (uint32_t i = walk->count; i-- > 0;) {
         uint32_t code = tables_code(t, layout, frames[i].code);
         uint32_t seen = fold && code ? on_path(t, node, code, frames[i].at) : 0;
+        uint16_t flags = frames[i].direct ? WIRE_NODE_DIRECT : 0;
         uint32_t next = seen   ? seen
-                        : code ? tables_node(t, node, WIRE_FRAME_PYTHON, code, frames[i].at)
-                               : tables_node(t, node, WIRE_FRAME_UNKNOWN, 0, 0);
+                        : code ? tables_node(t, node, WIRE_FRAME_PYTHON, code, frames[i].at, flags)
+                               : tables_node(t, node, WIRE_FRAME_UNKNOWN, 0, 0, 0);
         folded |= seen != 0;
         if (!next) {
             arena_lost(t->arena, WIRE_LOST_TABLE_FULL);
@@ -222,7 +225,7 @@ bool tables_add(struct tables *t, uint32_t node, enum wire_kind kind, uint64_t n
         arena_lost(t->arena, WIRE_LOST_TABLE_FULL);
         return false;
     }
-    uint64_t us = (kind <= WIRE_CPU_NATIVE ? ns : charged_ns) / 1000;
+    uint64_t us = (kind < WIRE_WAIT_FILE ? ns : charged_ns) / 1000;
     atomic_fetch_add_explicit(&cell->count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&cell->ns, ns, memory_order_relaxed);
     if (charged_ns)

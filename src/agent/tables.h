@@ -25,7 +25,7 @@ void tables_reset(struct tables *tables); /* after fork: empty, over the new are
 /* Ids, or 0 when there is no room. */
 uint32_t tables_code(struct tables *tables, const struct py_layout *layout, uintptr_t code);
 uint32_t tables_node(struct tables *tables, uint32_t parent, enum wire_frame frame, uint32_t ref,
-                     int32_t at);
+                     int32_t at, uint16_t flags);
 
 /*
  * A whole stack (frames innermost first).  When the node table is nearly full,

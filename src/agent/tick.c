@@ -37,7 +37,7 @@ static uint32_t node_of_native_thread(void)
     uint64_t owner = atomic_load(&native_owner);
     if (owner && now_ms() - (uint32_t)owner < OWNER_VALID_NS / 1000000)
         return (uint32_t)(owner >> 32);
-    return tables_node(&agent.tables, 0, WIRE_FRAME_NO_PYTHON, 0, 0);
+    return tables_node(&agent.tables, 0, WIRE_FRAME_NO_PYTHON, 0, 0, 0);
 }
 
 /*
@@ -86,33 +86,37 @@ static void check_root(struct slot *slot, struct py_walk *walk)
     }
 }
 
-/* The stack of the calling thread as a node, and whether it is in native code. */
-static uint32_t sample_stack(struct slot *slot, const void *ucontext, bool *native)
+/* The stack of the calling thread as a node, and what it is doing. */
+static uint32_t sample_stack(struct slot *slot, const void *ucontext, enum wire_kind *kind)
 {
     uintptr_t tstate = (uintptr_t)agent.current_tstate();
     uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
-    *native = true;
+    *kind = WIRE_CPU_NATIVE;
     if (!tstate)
         return node_of_native_thread();
     if (state == WIRE_STACKS_UNKNOWN_PYTHON || state == WIRE_STACKS_SELFCHECK)
-        return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0);
+        return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     struct py_walk walk;
     frames_walk(&agent.layout, agent.code_type, tstate, slot->frames, &walk);
     if (!layout_fits(tstate, slot, &walk))
-        return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0);
+        return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     atomic_store_explicit(&slot->tstate, tstate, memory_order_relaxed);
     if (!walk.count) {
-        *native = false;
+        *kind = WIRE_CPU_PYTHON;
         if (!walk.bad)
-            return tables_node(&agent.tables, 0, WIRE_FRAME_INTERPRETER, 0, 0);
+            return tables_node(&agent.tables, 0, WIRE_FRAME_INTERPRETER, 0, 0, 0);
         arena_lost(&agent.arena, WIRE_LOST_BAD_FRAME);
-        return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0);
+        return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     }
     check_root(slot, &walk);
-    *native = classify_is_native(&agent.regions, &agent.layout, walk.leaf_opcode,
-                                 guard_context_pc(ucontext), guard_context_sp(ucontext));
+    static const enum wire_kind kinds[] = {
+        [CLASSIFY_PYTHON] = WIRE_CPU_PYTHON,
+        [CLASSIFY_NATIVE] = WIRE_CPU_NATIVE,
+        [CLASSIFY_CALL] = WIRE_CPU_CALL,
+    };
+    *kind = kinds[classify(&agent.regions, &agent.layout, walk.leaf_opcode, ucontext)];
     uint32_t node = tables_stack(&agent.tables, &agent.layout, slot->frames, &walk);
-    tick_native_owner(slot, node, *native);
+    tick_native_owner(slot, node, *kind != WIRE_CPU_PYTHON);
     if (slot->record) {
         struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, slot->record);
         atomic_store_explicit(&record->python, 1, memory_order_relaxed);
@@ -192,9 +196,8 @@ void tick_sample(struct slot *slot, const void *ucontext)
     slot->last_cpu_ns = now;
     slot->carry_ns = 0;
     if (atomic_load_explicit(&agent.control->on, memory_order_relaxed)) {
-        bool native;
-        uint32_t node = sample_stack(slot, ucontext, &native);
-        enum wire_kind kind = native ? WIRE_CPU_NATIVE : WIRE_CPU_PYTHON;
+        enum wire_kind kind;
+        uint32_t node = sample_stack(slot, ucontext, &kind);
         tables_add(&agent.tables, node, kind, weight, 0);
         atomic_store_explicit(&slot->last_node, node, memory_order_relaxed);
         tick_log(slot, &slot->log, node, kind, os_mono_ns(), weight);

@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
-enum { STACK_WORDS_MAX = 384 };
+enum { CALL_DEPTH_MAX = 64 };
 
 static bool inside(const struct py_range *range, uintptr_t address)
 {
@@ -80,12 +80,13 @@ static bool in_helper(const struct py_regions *regions, uintptr_t address)
 }
 
 /* Is a Python function being called or left?  Look at the return addresses below the eval loop. */
-static bool sets_up_python_call(const struct py_regions *regions, uintptr_t pc, uintptr_t sp)
+static bool sets_up_python_call(const struct py_regions *regions, const void *ucontext)
 {
-    if (in_helper(regions, pc))
+    uintptr_t pc = guard_context_pc(ucontext), sp = guard_context_sp(ucontext);
+    if (inside(&regions->eval, pc) || in_helper(regions, pc))
         return true;
     unsigned bad = 0;
-    for (unsigned i = 0; i < STACK_WORDS_MAX; i++) {
+    for (unsigned i = 0; i < CALL_DEPTH_MAX * 6; i++) {
         uintptr_t word = guard_ptr(sp + i * sizeof(uintptr_t), &bad);
         if (bad || inside(&regions->eval, word))
             return false;
@@ -95,28 +96,31 @@ static bool sets_up_python_call(const struct py_regions *regions, uintptr_t pc, 
     return false;
 }
 
-bool classify_is_native(const struct py_regions *regions, const struct py_layout *layout,
-                        uint8_t opcode, uintptr_t pc, uintptr_t sp)
+enum classify_result classify(const struct py_regions *regions, const struct py_layout *layout,
+                              uint8_t opcode, const void *ucontext)
 {
+    uintptr_t pc = guard_context_pc(ucontext);
     bool in_interpreter = inside(&regions->interpreter, pc) || inside(&regions->linker, pc);
-    enum py_call call = (enum py_call)layout->calls[opcode];
-    if (call == PY_CALL_C)
-        return true;
-    if (call == PY_CALL_ANY) {
-        if (!layout->calls_need_stack)
-            return true;
-        if (!in_interpreter)
-            return !sets_up_python_call(regions, pc, sp);
-        return !inside(&regions->eval, pc) && !sets_up_python_call(regions, pc, sp);
+    switch ((enum py_call)layout->calls[opcode]) {
+    case PY_CALL_C:
+        return CLASSIFY_NATIVE;
+    case PY_CALL_ANY:
+        if (layout->calls_need_stack && sets_up_python_call(regions, ucontext))
+            return CLASSIFY_PYTHON;
+        return in_interpreter ? CLASSIFY_CALL : CLASSIFY_NATIVE;
+    case PY_CALL_NONE:
+    case PY_CALL_PYTHON:
+        break;
     }
     if (in_interpreter)
-        return false;
+        return CLASSIFY_PYTHON;
     if (!regions->jit)
-        return true;
+        return CLASSIFY_NATIVE;
     /* With CPython's JIT, code in no module is compiled Python.  _dl_find_object takes no lock. */
     union {
         char room[256];
         void *align;
     } object;
-    return regions->find_object && regions->find_object((void *)pc, &object) == 0;
+    bool in_module = regions->find_object && regions->find_object((void *)pc, &object) == 0;
+    return in_module ? CLASSIFY_NATIVE : CLASSIFY_PYTHON;
 }

@@ -11,11 +11,15 @@
  * Code that lies in no module at all is native (numba and the like) unless
  * CPython's own JIT is on.
  *
- * Before specialised opcodes a call of a Python function looks like a call of a
- * C function while its frame is built or torn down.  There (calls_need_stack)
- * the sample counts as Python when the program counter is inside the eval loop
- * or when the machine stack, up to the eval loop's frame, shows one of the
- * functions that set up Python calls.
+ * A call that is not specialised may be one of a Python function whose frame is
+ * just being built; such a sample is marked CLASSIFY_CALL and judged later, by
+ * whether the same call site is ever seen to enter a Python function directly
+ * (or to make an instance of a Python class).
+ *
+ * Before specialised opcodes every call of a Python function goes through C.
+ * There (calls_need_stack) the sample counts as Python when the program counter
+ * is inside the eval loop or when one of the functions that set up Python calls
+ * stands between it and the eval loop on the machine stack.
  *
  * What this calls Python although C code runs: operators on big integers, list
  * comparison, freeing large structures; they are the interpreter at work.
@@ -43,8 +47,14 @@ struct py_regions {
 /* Find the regions of this process.  Not from a handler: takes the loader's lock. */
 void classify_init(struct py_regions *regions, const struct py_layout *layout);
 
+enum classify_result {
+    CLASSIFY_PYTHON,
+    CLASSIFY_NATIVE,
+    CLASSIFY_CALL, /* an unspecialised call: native unless this call site calls Python functions */
+};
+
 /* Of an interrupted thread whose leaf frame stands at `opcode`. */
-bool classify_is_native(const struct py_regions *regions, const struct py_layout *layout,
-                        uint8_t opcode, uintptr_t pc, uintptr_t sp);
+enum classify_result classify(const struct py_regions *regions, const struct py_layout *layout,
+                              uint8_t opcode, const void *ucontext);
 
 #endif

@@ -55,6 +55,16 @@ static bool read_frame(const struct py_layout *l, uintptr_t code_type, uintptr_t
     return !bad;
 }
 
+/* Was the frame entered by its caller's own call instruction?  `back` is what it links to. */
+static bool is_direct(const struct py_layout *l, uintptr_t frame, uintptr_t back, unsigned *bad)
+{
+    if (l->fr_owner < 0 || !back)
+        return false;
+    if (l->fr_is_entry >= 0)
+        return !guard_u8(frame + (uintptr_t)l->fr_is_entry, bad);
+    return guard_u8(back + (uintptr_t)l->fr_owner, bad) < l->fr_owner_shim;
+}
+
 static void walk_from(const struct py_layout *l, uintptr_t code_type, uintptr_t frame,
                       uintptr_t base, struct py_frame *frames, struct py_walk *walk)
 {
@@ -78,7 +88,7 @@ static void walk_from(const struct py_layout *l, uintptr_t code_type, uintptr_t 
                 walk->bad = true;
                 return;
             }
-            walk->count++;
+            frames[walk->count++].direct = is_direct(l, frame, back, &bad);
             walk->root = frame;
         } else if (hops == PY_HOPS_MAX) {
             walk->truncated = true;

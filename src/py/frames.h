@@ -16,7 +16,7 @@ enum { PY_FRAMES_MAX = 512, PY_HOPS_MAX = 4096 };
 struct py_frame {
     uintptr_t code; /* the code object */
     int32_t at;     /* byte offset of its current instruction, -1: at its start */
-    uint32_t reserved;
+    bool direct;    /* entered by its caller's call instruction, not through C */
 };
 
 struct py_walk {

@@ -40,6 +40,7 @@ struct py_layout {
     int32_t ts_base_frame;                    /* the frame every complete chain ends in */
 
     int32_t fr_code, fr_back, fr_instr, fr_owner, fr_tlbc_index;
+    int32_t fr_is_entry;   /* not 0: entered from C.  Where absent, a shim frame says so */
     uint8_t fr_owner_shim; /* frames with this owner or a higher one hold no code: skip them */
     uint8_t fr_owner_max;  /* anything above is not a frame */
     uint8_t instruction;   /* enum py_instruction */

@@ -52,6 +52,8 @@ enum wire_kind {
     WIRE_NONE,
     WIRE_CPU_PYTHON,
     WIRE_CPU_NATIVE,
+    WIRE_CPU_CALL,     /* a call of we do not know what: Python if its call site is ever seen to enter
+                          a Python function directly (WIRE_NODE_DIRECT), else native */
     WIRE_WAIT_FILE,    /* file or device I/O */
     WIRE_WAIT_SOCKET,  /* network or socket I/O */
     WIRE_WAIT_PIPE,    /* pipe, fifo, terminal */
@@ -173,12 +175,17 @@ enum wire_frame {
     WIRE_FRAME_INTERPRETER, /* a Python thread outside any frame: start-up, compiling, finalising */
 };
 
+enum wire_node_flags {
+    WIRE_NODE_DIRECT = 1u << 0, /* entered by its caller's own call instruction, no C in between */
+};
+
 /* A frame below its caller.  The path to the root is the stack. */
 struct wire_node {
     uint32_t parent; /* 0: outermost */
     uint32_t ref;
     int32_t at;
-    uint32_t frame; /* enum wire_frame */
+    uint16_t frame; /* enum wire_frame */
+    uint16_t flags; /* enum wire_node_flags */
 };
 _Static_assert(sizeof(struct wire_node) == 16, "wire_node");
 

@@ -1,0 +1,64 @@
+/*
+ * One profiled run: make the session directory, start the program with the
+ * agent in it, wait for it, read what it left, take the directory away.
+ *
+ *   session_open -> session_spawn -> session_wait -> report_build (report.h) -> session_close
+ *
+ * Signals: between spawn and the end of session_wait, SIGTERM, SIGHUP, SIGUSR1
+ * and SIGUSR2 sent to the launcher are passed on to the program; SIGINT and
+ * SIGQUIT from a terminal reach it anyway (same process group), so they are
+ * ignored here, and passed on only when they were sent by kill (si_code).
+ * From session_open to session_close all of these are blocked, so that one that
+ * comes while the report is made acts only after the directory is gone: it is
+ * removed on every way out except SIGKILL of the launcher.  The program is
+ * started with the mask and dispositions the launcher itself was given.
+ *
+ * Job control: when the program stops, the launcher stops with the same signal;
+ * when the launcher is continued, so is the program.
+ *
+ * One session at a time a process, used from its main thread: signal masks and
+ * the disposition of SIGCHLD are the process's.  The environment is read here,
+ * although this is the library zone: handing it on is what a launcher does.
+ */
+#ifndef COLLECT_SESSION_H
+#define COLLECT_SESSION_H
+
+#include "base/err.h"
+#include "wire/control.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct session_config {
+    const char *agent_path; /* libscalene.so */
+    char *const *command;   /* argv of the program: interpreter first, NULL-terminated */
+    uint64_t cpu_interval_ns;
+    uint64_t wait_interval_ns;
+    uint32_t flags; /* enum wire_control_flags */
+    bool start_on;
+};
+
+struct session {
+    char *directory;
+    struct wire_control *control;
+    pid_t child;
+    int status;            /* as waitpid gives it, after session_wait */
+    uint64_t child_cpu_ns; /* user + system of the child by wait4's rusage (its waited-for
+                              children included), 0 if unknown */
+    bool has_signals;      /* the two below are to be restored */
+    sigset_t outer_mask;
+    struct sigaction outer_child_action;
+};
+
+/* A directory below $TMPDIR, /tmp or /dev/shm: the first one writable, on a file system with room,
+ * whose path has neither blank nor colon. */
+int session_open(struct session *session, const struct session_config *config, struct err *err);
+int session_spawn(struct session *session, const struct session_config *config, struct err *err);
+/* Calls `tick(context)` about every `tick_ns` while waiting; 0 = never. */
+int session_wait(struct session *session, uint64_t tick_ns, void (*tick)(void *), void *context,
+                 struct err *err);
+void session_close(struct session *session); /* idempotent */
+
+#endif

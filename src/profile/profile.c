@@ -1,0 +1,69 @@
+/* The profile model: life cycle and the arithmetic every writer and view shares. */
+#include "profile/profile.h"
+
+#include <math.h>
+
+const char *const wait_cause_key[WAIT_CAUSES] = {
+    [WAIT_FILE] = "file",   [WAIT_SOCKET] = "socket", [WAIT_PIPE] = "pipe",
+    [WAIT_SLEEP] = "sleep", [WAIT_LOCK] = "lock",     [WAIT_GIL] = "gil",
+    [WAIT_CHILD] = "child", [WAIT_LOOP] = "loop",     [WAIT_STARVED] = "starved",
+    [WAIT_OTHER] = "other",
+};
+
+const char *const wait_cause_label[WAIT_CAUSES] = {
+    [WAIT_FILE] = "file I/O",       [WAIT_SOCKET] = "socket I/O", [WAIT_PIPE] = "pipe I/O",
+    [WAIT_SLEEP] = "sleep",         [WAIT_LOCK] = "lock",         [WAIT_GIL] = "GIL",
+    [WAIT_CHILD] = "child process", [WAIT_LOOP] = "event loop",   [WAIT_STARVED] = "no free CPU",
+    [WAIT_OTHER] = "other",
+};
+
+void profile_init(struct profile *profile)
+{
+    *profile = (struct profile){0};
+}
+
+void profile_release(struct profile *profile)
+{
+    intern_release(&profile->strings);
+    pool_release(&profile->pool);
+    *profile = (struct profile){0};
+}
+
+const char *profile_str(const struct profile *profile, str_id id)
+{
+    return intern_get(&profile->strings, id);
+}
+
+double profile_time_sum(const struct profile_time *time)
+{
+    return time->python_sec + time->native_sec + time->system_sec;
+}
+
+double profile_percent(const struct profile *profile, double sec)
+{
+    return profile->total_sec > 0 ? 100 * sec / profile->total_sec : 0;
+}
+
+void profile_time_add(struct profile_time *into, const struct profile_time *from)
+{
+    into->python_sec += from->python_sec;
+    into->native_sec += from->native_sec;
+    into->system_sec += from->system_sec;
+    for (int i = 0; i < WAIT_CAUSES; i++)
+        into->wait_sec[i] += from->wait_sec[i];
+    into->samples += from->samples;
+    into->square_sec2 += from->square_sec2;
+}
+
+double profile_half_width(const struct profile *profile, const struct profile_time *time)
+{
+    double total = profile_time_sum(&profile->time), squares = profile->time.square_sec2;
+    if (!(total > 0) || !(squares > 0))
+        return 0;
+    double share = profile_time_sum(time) / total;
+    if (!(share > 0) || share >= 1)
+        return 0;
+    double effective_samples = total * total / squares;
+    double percent = 196 * sqrt(share * (1 - share) / effective_samples);
+    return percent < 100 ? percent : 100;
+}

@@ -1,0 +1,166 @@
+/*
+ * The profile: what a run showed, ready to be written as JSON (json_write.h) or
+ * rendered (src/view).  Built by src/collect after a run, or read back from a
+ * file (json_read.h).  docs/format.md says what each number means; the names
+ * here follow it.
+ *
+ * One owner: profile_release frees everything; strings are ids in `strings`.
+ * Times are seconds.  `total_sec` is what 100 % stands for: all CPU time plus
+ * all charged waits of all processes.
+ */
+#ifndef PROFILE_PROFILE_H
+#define PROFILE_PROFILE_H
+
+#include "base/intern.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Causes of waiting, in the order of enum wire_kind from WIRE_WAIT_FILE on. */
+enum wait_cause {
+    WAIT_FILE,
+    WAIT_SOCKET,
+    WAIT_PIPE,
+    WAIT_SLEEP,
+    WAIT_LOCK,
+    WAIT_GIL,
+    WAIT_CHILD,
+    WAIT_LOOP,
+    WAIT_STARVED,
+    WAIT_OTHER,
+    WAIT_CAUSES,
+};
+extern const char *const wait_cause_key[WAIT_CAUSES];   /* JSON: "file", "socket", ... "starved" */
+extern const char *const wait_cause_label[WAIT_CAUSES]; /* people: "file I/O", "GIL", ... */
+
+/* Time charged to something: a line, a function, the remainder. */
+struct profile_time {
+    double python_sec, native_sec, system_sec; /* add up to the share of total_sec */
+    double wait_sec[WAIT_CAUSES]; /* all waits seen there, charged (in system_sec) or not */
+    uint64_t samples;             /* CPU samples and charged wait samples it stands on */
+    double square_sec2;           /* sum of squared sample weights: gives the half-width */
+};
+
+/* A source line, or a function (then `text` is its qualified name). */
+struct profile_line {
+    uint32_t lineno;
+    str_id text;
+    struct profile_time time;
+    double half_width_percent; /* 95 % half-width of (python + native + system) percent */
+    double core_utilization;
+    double *stamps; /* CLOCK_MONOTONIC seconds of samples, sorted; at most PROFILE_STAMPS_MAX */
+    uint32_t stamp_count;
+    uint32_t start_region, end_region;
+    uint32_t start_outermost_loop, end_outermost_loop;
+    uint32_t start_function, end_function;
+};
+enum { PROFILE_STAMPS_MAX = 500, PROFILE_RUNS_MAX = 100000, PROFILE_STACKS_MAX = 10000 };
+
+struct profile_file {
+    str_id name;
+    struct profile_time time;
+    struct profile_line *lines; /* every source line: lines[n - 1].lineno == n */
+    uint32_t line_count;
+    struct profile_line *functions; /* by first line */
+    uint32_t function_count;
+    str_id *imports; /* statements that import a native module */
+    uint32_t import_count;
+};
+
+struct profile_frame {
+    str_id name; /* qualified function name */
+    str_id file;
+    uint32_t line;
+    bool traced;
+};
+
+struct profile_stack {
+    struct profile_frame *frames; /* outermost first */
+    uint32_t frame_count;
+    struct profile_time time;
+    uint64_t hits; /* its time in units of the sampling interval, at least 1 */
+};
+
+struct profile_run { /* a stretch of the timeline */
+    double at_sec;
+    uint32_t stack;
+    uint64_t count;
+    uint64_t thread_ident;
+};
+
+struct profile_thread {
+    int32_t pid, tid;
+    uint64_t ident;
+    str_id name;
+    bool is_python;
+    double cpu_sec, wait_sec;
+};
+
+struct profile_process {
+    int32_t pid, ppid;
+    str_id command, python; /* "3.12.1" */
+    double start_sec; /* after the first process began */
+    double elapsed_sec, cpu_sec, startup_sec, sampled_cpu_sec;
+    uint64_t peak_rss_bytes;
+    bool ended, forked;
+};
+
+struct profile_loss {
+    str_id key;  /* "table_full" */
+    str_id text; /* "samples lost because a table was full" */
+    uint64_t count;
+};
+
+struct profile {
+    struct intern strings;
+    struct pool pool; /* every array below lives here */
+
+    bool empty; /* nothing to report: the file is {} */
+    str_id program, entrypoint_dir, directory; /* `filename` in the JSON is the directory */
+    str_id *args;
+    uint32_t arg_count;
+    bool has_args;
+    bool async_profile, memory, gpu;
+
+    double elapsed_sec, start_absolute_sec, start_perf_sec;
+    double total_sec;                  /* all CPU + all charged waits */
+    struct profile_time time;          /* of the whole run, remainder included */
+    struct profile_time untraced;      /* the part not on any reported line */
+    double native_threads_sec;         /* within untraced: CPU of threads without Python code that
+                                          no Python line was waiting for */
+    double cpu_sec;                    /* CPU time of all processes by their own clocks */
+    double startup_sec;                /* of it: before the program began */
+    double unsampled_sec;              /* of it: never seen by a sample (cpu - startup - sampled) */
+    double interval_sec, wait_interval_sec;
+    double handler_sec, sampler_sec;   /* our own cost, inside cpu_sec */
+    uint64_t main_ident;
+
+    struct profile_file *files; /* by name */
+    uint32_t file_count;
+    struct profile_stack *stacks; /* first seen first */
+    uint32_t stack_count;
+    struct profile_run *runs;
+    uint32_t run_count;
+    struct profile_thread *threads;
+    uint32_t thread_count;
+    struct profile_process *processes;
+    uint32_t process_count;
+    struct profile_loss *losses;
+    uint32_t loss_count;
+    str_id *notes; /* sentences the user should read: "JIT on: ..." */
+    uint32_t note_count;
+};
+
+void profile_init(struct profile *profile);
+void profile_release(struct profile *profile);
+const char *profile_str(const struct profile *profile, str_id id);
+
+double profile_time_sum(const struct profile_time *time); /* python + native + system */
+double profile_percent(const struct profile *profile, double sec);
+void profile_time_add(struct profile_time *into, const struct profile_time *from);
+
+/* 95 % half-width, in percent points, of a share that stands on these samples: 1.96 times the
+ * binomial error with the effective number of samples n = (sum w)^2 / sum w^2 of the whole run. */
+double profile_half_width(const struct profile *profile, const struct profile_time *time);
+
+#endif

@@ -1,0 +1,254 @@
+/* The summary above the tables; see summary.h. */
+#include "view/summary.h"
+
+#include "view/format.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LABEL_COLUMNS = 13, BAR_COLUMNS_MAX = 100, PROCESSES_SHOWN_MAX = 8 };
+
+static void label(struct screen *screen, enum style style, const char *text)
+{
+    screen_blank(screen, 2);
+    screen_cstr(screen, style, text);
+    screen_blank_to(screen, LABEL_COLUMNS);
+}
+
+static void paragraph(struct screen *screen, enum style style, const char *name, struct buf *text)
+{
+    label(screen, style, name);
+    screen_wrapped(screen, STYLE_PLAIN, text->data ? text->data : "", LABEL_COLUMNS);
+    screen_newline(screen);
+    buf_reset(text);
+}
+
+static void add_plural(struct buf *text, uint64_t count, const char *one, const char *many)
+{
+    buf_addf(text, "%s %s", format_count(count).text, count == 1 ? one : many);
+}
+
+static void command(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    buf_str(text, profile_str(profile, profile->program));
+    /* args begins with the program as it was typed, or with -m and the module. */
+    bool is_module = profile->arg_count && !strcmp(profile_str(profile, profile->args[0]), "-m");
+    for (uint32_t i = is_module ? 0 : 1; i < profile->arg_count; i++)
+        buf_addf(text, " %s", profile_str(profile, profile->args[i]));
+    screen_cstr(screen, STYLE_BOLD, "Scalene profile of ");
+    screen_wrapped(screen, STYLE_BOLD, text->data ? text->data : "", LABEL_COLUMNS);
+    screen_newline(screen);
+    buf_reset(text);
+}
+
+static void elapsed(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    buf_addf(text, "%s", format_time(profile->elapsed_sec).text);
+    if (profile->cpu_sec > 0)
+        buf_addf(text, ", CPU time %s", format_time(profile->cpu_sec).text);
+    if (profile->startup_sec > 0)
+        buf_addf(text, " (%s before the program began)",
+                 format_short_time(profile->startup_sec).text);
+    if (profile->process_count > 1 || profile->thread_count > 1) {
+        buf_str(text, ", ");
+        add_plural(text, profile->process_count, "process", "processes");
+        buf_str(text, ", ");
+        add_plural(text, profile->thread_count, "thread", "threads");
+    }
+    paragraph(screen, STYLE_BOLD, "Elapsed", text);
+}
+
+struct kind {
+    const char *name;
+    enum glyph glyph;
+    enum style style;
+    double sec;
+};
+
+static void split(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    const struct kind kinds[] = {
+        {"Python", GLYPH_BAR_PYTHON, STYLE_PYTHON, profile->time.python_sec},
+        {"native", GLYPH_BAR_NATIVE, STYLE_NATIVE, profile->time.native_sec},
+        {"system", GLYPH_BAR_SYSTEM, STYLE_SYSTEM, profile->time.system_sec},
+    };
+    if (!(profile->total_sec > 0))
+        return;
+    struct format total = format_time(profile->total_sec);
+    int room = screen->columns - LABEL_COLUMNS - (int)strlen(total.text) - 2;
+    int bar = room < BAR_COLUMNS_MAX ? room : BAR_COLUMNS_MAX;
+    label(screen, STYLE_BOLD, "Time");
+    double sum = 0;
+    int drawn = 0;
+    for (int i = 0; i < 3; i++) { /* ends are rounded, not lengths: the bar is never too long */
+        sum += kinds[i].sec;
+        double share = sum < profile->total_sec ? sum / profile->total_sec : 1;
+        int end = (int)(share * bar + 0.5);
+        screen_glyph(screen, kinds[i].style, kinds[i].glyph, end - drawn);
+        drawn = end;
+    }
+    screen_glyph(screen, STYLE_DIM, GLYPH_DOT, bar - drawn);
+    screen_blank(screen, 2);
+    screen_cstr(screen, STYLE_BOLD, total.text);
+    screen_newline(screen);
+    screen_blank(screen, LABEL_COLUMNS);
+    for (int i = 0; i < 3; i++) {
+        buf_addf(text, "%s %s (%s)", kinds[i].name,
+                 format_percent(profile_percent(profile, kinds[i].sec)).text,
+                 format_short_time(kinds[i].sec).text);
+        int width = (int)text->len + 2;
+        if (i && screen->at + 3 + width > screen->columns) {
+            screen_newline(screen);
+            screen_blank(screen, LABEL_COLUMNS);
+        } else if (i) {
+            screen_blank(screen, 3);
+        }
+        screen_glyph(screen, kinds[i].style, kinds[i].glyph, 1);
+        screen_blank(screen, 1);
+        screen_cstr(screen, STYLE_PLAIN, text->data);
+        buf_reset(text);
+    }
+    screen_newline(screen);
+}
+
+/* Time that no line of the tables below shows. */
+static void elsewhere(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    double shown = 0;
+    for (uint32_t i = 0; i < profile->file_count; i++)
+        shown += profile_time_sum(&profile->files[i].time);
+    double rest = profile->total_sec - shown;
+    if (profile_percent(profile, rest) < 0.1)
+        return;
+    buf_addf(text, "%s (%s) is on no line below",
+             format_percent(profile_percent(profile, rest)).text, format_short_time(rest).text);
+    if (profile_time_sum(&profile->untraced) > 0)
+        buf_addf(text, ": Python %s, native %s, system %s",
+                 format_short_time(profile->untraced.python_sec).text,
+                 format_short_time(profile->untraced.native_sec).text,
+                 format_short_time(profile->untraced.system_sec).text);
+    if (profile->native_threads_sec > 0)
+        buf_addf(text, "; %s of it in threads without Python code",
+                 format_short_time(profile->native_threads_sec).text);
+    paragraph(screen, STYLE_BOLD, "Elsewhere", text);
+}
+
+static void waits(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    bool done[WAIT_CAUSES] = {false};
+    for (;;) {
+        int most = -1;
+        for (int cause = 0; cause < WAIT_CAUSES; cause++)
+            if (!done[cause] && profile->time.wait_sec[cause] > 0 &&
+                (most < 0 || profile->time.wait_sec[cause] > profile->time.wait_sec[most]))
+                most = cause;
+        if (most < 0)
+            break;
+        done[most] = true;
+        buf_addf(text, "%s%s %s", text->len ? ", " : "", wait_cause_label[most],
+                 format_short_time(profile->time.wait_sec[most]).text);
+    }
+    if (text->len)
+        paragraph(screen, STYLE_BOLD, "Waits", text);
+}
+
+static void samples(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    if (!profile->time.samples)
+        return;
+    add_plural(text, profile->time.samples, "sample", "samples");
+    if (profile->interval_sec > 0)
+        buf_addf(text, ", one every %s of CPU time", format_short_time(profile->interval_sec).text);
+    if (profile->wait_interval_sec > 0)
+        buf_addf(text, " and %s of waiting", format_short_time(profile->wait_interval_sec).text);
+    if (profile->unsampled_sec > 0)
+        buf_addf(text, "; %s of CPU time went unsampled",
+                 format_short_time(profile->unsampled_sec).text);
+    paragraph(screen, STYLE_BOLD, "Samples", text);
+}
+
+static void overhead(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    double cost = profile->handler_sec + profile->sampler_sec;
+    if (cost <= 0)
+        return;
+    buf_addf(text, "profiling took %s", format_short_time(cost).text);
+    if (profile->cpu_sec > 0)
+        buf_addf(text, ", %.2f%% of the CPU time", 100 * cost / profile->cpu_sec);
+    paragraph(screen, STYLE_BOLD, "Overhead", text);
+}
+
+static int compare_processes(const void *a, const void *b)
+{
+    const struct profile_process *x = *(const struct profile_process *const *)a;
+    const struct profile_process *y = *(const struct profile_process *const *)b;
+    if (x->cpu_sec != y->cpu_sec)
+        return x->cpu_sec < y->cpu_sec ? 1 : -1;
+    return (x->pid > y->pid) - (x->pid < y->pid);
+}
+
+static void processes(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    uint32_t count = profile->process_count;
+    if (count < 2)
+        return;
+    const struct profile_process **order = mem_zalloc(count, sizeof *order);
+    for (uint32_t i = 0; i < count; i++)
+        order[i] = &profile->processes[i];
+    qsort(order, count, sizeof *order, compare_processes);
+    uint32_t shown = count < PROCESSES_SHOWN_MAX ? count : PROCESSES_SHOWN_MAX;
+    for (uint32_t i = 0; i < shown; i++) {
+        label(screen, STYLE_BOLD, i ? "" : "Processes");
+        buf_addf(text, "%7" PRId32, order[i]->pid);
+        buf_addf(text, "%8s CPU", format_short_time(order[i]->cpu_sec).text);
+        buf_addf(text, "%9s", format_bytes(order[i]->peak_rss_bytes).text);
+        screen_cstr(screen, STYLE_PLAIN, text->data);
+        buf_reset(text);
+        screen_blank(screen, 2);
+        screen_cstr(screen, STYLE_DIM, profile_str(profile, order[i]->command));
+        screen_newline(screen);
+    }
+    if (shown < count) {
+        add_plural(text, count - shown, "more process", "more processes");
+        paragraph(screen, STYLE_BOLD, "", text);
+    }
+    free(order);
+}
+
+static void losses_and_notes(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    for (uint32_t i = 0; i < profile->loss_count; i++) {
+        const struct profile_loss *loss = &profile->losses[i];
+        if (!loss->count)
+            continue;
+        buf_addf(text, "%s %s", format_count(loss->count).text, profile_str(profile, loss->text));
+        paragraph(screen, STYLE_WARNING, "Lost", text);
+    }
+    for (uint32_t i = 0; i < profile->note_count; i++) {
+        buf_str(text, profile_str(profile, profile->notes[i]));
+        paragraph(screen, STYLE_WARNING, "Note", text);
+    }
+}
+
+void summary_render(struct screen *screen, const struct profile *profile,
+                    const struct terminal_options *options)
+{
+    struct buf text = {0};
+    command(screen, profile, &text);
+    screen_newline(screen);
+    elapsed(screen, profile, &text);
+    split(screen, profile, &text);
+    elsewhere(screen, profile, &text);
+    waits(screen, profile, &text);
+    samples(screen, profile, &text);
+    overhead(screen, profile, &text);
+    processes(screen, profile, &text);
+    losses_and_notes(screen, profile, &text);
+    screen_newline(screen);
+    buf_addf(&text, "Percents are of the total time; %s is something below %.3g%%.",
+             screen_glyph_text(screen, GLYPH_DOT), options->cpu_percent_threshold);
+    screen_wrapped(screen, STYLE_DIM, text.data, 0);
+    screen_newline(screen);
+    buf_release(&text);
+}

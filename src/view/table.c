@@ -1,0 +1,391 @@
+/*
+ * Tables of lines and functions.  A new figure is a new row in `columns` below:
+ * its two header texts, its width, from which terminal width on it appears, and
+ * the function that fills its cell.  See table.h.
+ */
+#include "view/table.h"
+
+#include "base/mem.h"
+#include "view/format.h"
+#include "view/highlight.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    HOT_PERCENT = 33,
+    CODE_COLUMNS_MIN = 30, /* of the code beside the label of a wait */
+    TIMELINE_COLUMNS = 16,
+    COLUMNS_MAX = 16,
+    NEVER = INT_MAX,
+};
+
+struct cell {
+    char text[TIMELINE_COLUMNS * 3 + 16];
+    enum style style;
+};
+
+struct row {
+    const struct table_context *context;
+    const struct profile_line *line;
+    double percent; /* of total time, all kinds */
+    bool active;    /* has numbers */
+};
+
+struct column {
+    const char *group; /* first header line; NULL: same group as the column before */
+    const char *name;  /* second header line */
+    int width;
+    int lines_from, functions_from; /* columns of the terminal, in the two tables */
+    int until;                      /* beyond this width another column replaces it */
+    unsigned needs;                 /* enum table_data: without it the column is left out */
+    void (*fill)(const struct row *row, struct cell *cell);
+};
+
+static bool is_hot(const struct row *row)
+{
+    return row->percent >= HOT_PERCENT;
+}
+
+/* One kind of time: a number on active lines, a dot where there is something, but little. */
+static void fill_share(const struct row *row, double sec, enum style style, struct cell *cell)
+{
+    double percent = profile_percent(row->context->profile, sec);
+    if (row->active && percent >= 0.05) {
+        snprintf(cell->text, sizeof cell->text, "%s", format_percent(percent).text);
+        cell->style = is_hot(row) ? STYLE_HOT : style;
+    } else if (sec > 0) {
+        snprintf(cell->text, sizeof cell->text, "%s",
+                 screen_glyph_text(row->context->screen, GLYPH_DOT));
+        cell->style = STYLE_DIM;
+    }
+}
+
+static void fill_total(const struct row *row, struct cell *cell)
+{
+    fill_share(row, profile_time_sum(&row->line->time), STYLE_PYTHON, cell);
+}
+
+static void fill_python(const struct row *row, struct cell *cell)
+{
+    fill_share(row, row->line->time.python_sec, STYLE_PYTHON, cell);
+}
+
+static void fill_native(const struct row *row, struct cell *cell)
+{
+    fill_share(row, row->line->time.native_sec, STYLE_NATIVE, cell);
+}
+
+static void fill_system(const struct row *row, struct cell *cell)
+{
+    fill_share(row, row->line->time.system_sec, STYLE_SYSTEM, cell);
+}
+
+static void fill_seconds(const struct row *row, struct cell *cell)
+{
+    if (!row->active)
+        return;
+    snprintf(cell->text, sizeof cell->text, "%s",
+             format_short_time(profile_time_sum(&row->line->time)).text);
+    cell->style = is_hot(row) ? STYLE_HOT : STYLE_PLAIN;
+}
+
+static void fill_half_width(const struct row *row, struct cell *cell)
+{
+    if (!row->active || row->line->half_width_percent <= 0)
+        return;
+    snprintf(cell->text, sizeof cell->text, "%s%.1f",
+             screen_glyph_text(row->context->screen, GLYPH_PLUS_MINUS),
+             row->line->half_width_percent);
+    cell->style = STYLE_DIM;
+}
+
+/* The cause most waited for, when it is worth a word: "sleep 1.00s". */
+static void fill_wait(const struct row *row, struct cell *cell)
+{
+    const struct terminal_options *options = row->context->options;
+    const double *wait_sec = row->line->time.wait_sec;
+    int most = 0;
+    for (int cause = 1; cause < WAIT_CAUSES; cause++)
+        if (wait_sec[cause] > wait_sec[most])
+            most = cause;
+    double percent = profile_percent(row->context->profile, wait_sec[most]);
+    if (!row->active || wait_sec[most] <= 0 || percent < options->cpu_percent_threshold)
+        return;
+    snprintf(cell->text, sizeof cell->text, "%s %s", wait_cause_key[most],
+             format_short_time(wait_sec[most]).text);
+    cell->style = STYLE_WAIT;
+}
+
+/* When the line was sampled, over the whole run; each line is scaled to its own maximum. */
+static void fill_timeline(const struct row *row, struct cell *cell)
+{
+    static const char *const utf8[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+    static const char *const ascii[] = {" ", ".", ".", ":", "-", "=", "+", "*", "#"};
+    const struct table_context *context = row->context;
+    const struct profile_line *line = row->line;
+    double span = context->last_sec - context->first_sec;
+    if (!row->active || !line->stamp_count || !(span > 0))
+        return;
+    uint32_t counts[TIMELINE_COLUMNS] = {0}, most = 1;
+    for (uint32_t i = 0; i < line->stamp_count; i++) {
+        int at = (int)((line->stamps[i] - context->first_sec) / span * TIMELINE_COLUMNS);
+        at = at < 0 ? 0 : at < TIMELINE_COLUMNS ? at : TIMELINE_COLUMNS - 1;
+        if (++counts[at] > most)
+            most = counts[at];
+    }
+    char *end = cell->text;
+    for (int i = 0; i < TIMELINE_COLUMNS; i++) {
+        uint32_t level = (uint32_t)((counts[i] * 8ull + most - 1) / most);
+        end = stpcpy(end, context->screen->ascii ? ascii[level] : utf8[level]);
+    }
+    cell->style = STYLE_TIMELINE;
+}
+
+static const struct column columns[] = {
+    {"Time", "total", 6, 0, 0, 59, 0, fill_total},
+    {"Time", "Python", 6, 60, 60, NEVER, 0, fill_python},
+    {NULL, "native", 6, 60, 60, NEVER, 0, fill_native},
+    {NULL, "system", 6, 60, 60, NEVER, 0, fill_system},
+    {NULL, "seconds", 7, 100, 60, NEVER, 0, fill_seconds},
+    {NULL, "+/-", 5, 140, 100, NEVER, TABLE_HALF_WIDTHS, fill_half_width},
+    {"Waits", "longest", 14, 120, 80, NEVER, TABLE_WAITS, fill_wait},
+    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, TABLE_STAMPS, fill_timeline},
+};
+
+struct layout {
+    const struct column *shown[COLUMNS_MAX];
+    int count;
+    int number_width; /* of the line numbers */
+    bool has_wait;
+};
+
+static void layout_init(struct layout *layout, const struct table_context *context,
+                        bool is_functions, uint32_t last_line)
+{
+    int width = context->screen->columns;
+    *layout = (struct layout){.number_width = 4};
+    for (uint32_t rest = last_line / 10000; rest; rest /= 10)
+        layout->number_width++;
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        int from = is_functions ? columns[i].functions_from : columns[i].lines_from;
+        if (width < from || width > columns[i].until || columns[i].needs & ~context->data)
+            continue;
+        layout->shown[layout->count++] = &columns[i];
+        layout->has_wait |= columns[i].fill == fill_wait;
+    }
+}
+
+/* What stands before column `i`: a line before a new group and before the code, else a blank. */
+static void separator(struct screen *screen, const struct layout *layout, int i, enum glyph glyph)
+{
+    bool is_rule = glyph == GLYPH_CROSS;
+    int around = i == layout->count || layout->shown[i]->group ? 1 : 0;
+    if (is_rule)
+        screen_glyph(screen, STYLE_DIM, GLYPH_HORIZONTAL, 1);
+    else
+        screen_blank(screen, 1);
+    if (!around)
+        return;
+    screen_glyph(screen, STYLE_DIM, glyph, 1);
+    if (is_rule)
+        screen_glyph(screen, STYLE_DIM, GLYPH_HORIZONTAL, 1);
+    else
+        screen_blank(screen, 1);
+}
+
+static void header(struct screen *screen, const struct layout *layout, const char *title)
+{
+    screen_blank(screen, layout->number_width);
+    for (int i = 0; i < layout->count; i++) {
+        const struct column *column = layout->shown[i];
+        separator(screen, layout, i, GLYPH_VERTICAL);
+        int end = screen->at + column->width;
+        if (column->group)
+            screen_text(screen, STYLE_BOLD, column->group, strlen(column->group), column->width);
+        screen_blank_to(screen, end);
+    }
+    separator(screen, layout, layout->count, GLYPH_VERTICAL);
+    screen_newline(screen);
+
+    screen_right(screen, STYLE_BOLD, "Line", layout->number_width);
+    for (int i = 0; i < layout->count; i++) {
+        separator(screen, layout, i, GLYPH_VERTICAL);
+        screen_right(screen, STYLE_PLAIN, layout->shown[i]->name, layout->shown[i]->width);
+    }
+    separator(screen, layout, layout->count, GLYPH_VERTICAL);
+    screen_cstr(screen, STYLE_BOLD, title);
+    screen_newline(screen);
+
+    screen_glyph(screen, STYLE_DIM, GLYPH_HORIZONTAL, layout->number_width);
+    for (int i = 0; i < layout->count; i++) {
+        separator(screen, layout, i, GLYPH_CROSS);
+        screen_glyph(screen, STYLE_DIM, GLYPH_HORIZONTAL, layout->shown[i]->width);
+    }
+    separator(screen, layout, layout->count, GLYPH_CROSS);
+    screen_glyph(screen, STYLE_DIM, GLYPH_HORIZONTAL, screen->columns - screen->at);
+    screen_newline(screen);
+}
+
+/* Line number and figures; the cursor is then where the code begins. */
+static void figures(const struct layout *layout, const struct row *row)
+{
+    struct screen *screen = row->context->screen;
+    char number[16];
+    snprintf(number, sizeof number, "%u", row->line->lineno);
+    screen_right(screen, STYLE_DIM, number, layout->number_width);
+    for (int i = 0; i < layout->count; i++) {
+        struct cell cell = {0};
+        layout->shown[i]->fill(row, &cell);
+        separator(screen, layout, i, GLYPH_VERTICAL);
+        screen_right(screen, cell.style, cell.text, layout->shown[i]->width);
+    }
+    separator(screen, layout, layout->count, GLYPH_VERTICAL);
+}
+
+static struct row row_of(const struct table_context *context, const struct profile_line *line)
+{
+    double percent = profile_percent(context->profile, profile_time_sum(&line->time));
+    return (struct row){
+        .context = context,
+        .line = line,
+        .percent = percent,
+        .active = percent > 0 && percent >= context->options->cpu_percent_threshold,
+    };
+}
+
+static bool is_mostly_waiting(const struct row *row)
+{
+    return row->line->time.system_sec * 2 >= profile_time_sum(&row->line->time);
+}
+
+/* The code, and at the right margin the wait when it has no column of its own.  Code gives way to
+ * it only where waiting is what the line does. */
+static void code(const struct layout *layout, const struct row *row,
+                 const struct highlight_line *source)
+{
+    struct screen *screen = row->context->screen;
+    struct cell wait = {0};
+    if (!layout->has_wait)
+        fill_wait(row, &wait);
+    int room = screen->columns - screen->at;
+    int label = (int)strlen(wait.text);
+    int code_room = label ? room - label - 2 : room;
+    bool fits = screen_width(screen, source->text, source->length) <= code_room;
+    bool has_label = label && (fits || (is_mostly_waiting(row) && code_room >= CODE_COLUMNS_MIN));
+    if (!has_label)
+        code_room = room;
+    if (source->styles)
+        screen_styled(screen, source->styles, source->text, source->length, code_room);
+    else
+        screen_text(screen, STYLE_PLAIN, source->text, source->length, code_room);
+    if (has_label) {
+        screen_blank_to(screen, screen->columns - label);
+        screen_cstr(screen, wait.style, wait.text);
+    }
+}
+
+/* For timelines: the run as it was timed, and whatever stamps lie outside of it. */
+static void widen_span(struct table_context *context, const struct profile_line *line)
+{
+    bool is_known = context->data & TABLE_STAMPS || context->profile->start_perf_sec > 0;
+    double first = line->stamps[0], last = line->stamps[line->stamp_count - 1];
+    if (!is_known || first < context->first_sec)
+        context->first_sec = first;
+    if (!is_known || last > context->last_sec)
+        context->last_sec = last;
+}
+
+static void look_at_line(struct table_context *context, const struct profile_line *line)
+{
+    if (line->stamp_count) {
+        widen_span(context, line);
+        context->data |= TABLE_STAMPS;
+    }
+    if (line->half_width_percent > 0)
+        context->data |= TABLE_HALF_WIDTHS;
+    for (int cause = 0; cause < WAIT_CAUSES; cause++)
+        if (line->time.wait_sec[cause] > 0)
+            context->data |= TABLE_WAITS;
+}
+
+void table_init(struct table_context *context, struct screen *screen, const struct profile *profile,
+                const struct terminal_options *options)
+{
+    *context = (struct table_context){.screen = screen, .profile = profile, .options = options};
+    context->first_sec = profile->start_perf_sec;
+    context->last_sec = profile->start_perf_sec + profile->elapsed_sec;
+    for (uint32_t i = 0; i < profile->file_count; i++)
+        for (uint32_t n = 0; n < profile->files[i].line_count; n++)
+            look_at_line(context, &profile->files[i].lines[n]);
+}
+
+void table_lines(const struct table_context *context, const struct profile_file *file)
+{
+    struct screen *screen = context->screen;
+    struct layout layout;
+    struct highlight highlight;
+    const char *name = profile_str(context->profile, file->name);
+    const char *slash = strrchr(name, '/');
+    layout_init(&layout, context, false, file->line_count);
+    highlight_init(&highlight, context->profile, file, screen->color);
+    header(screen, &layout, slash ? slash + 1 : name);
+    bool skipping = false;
+    for (uint32_t i = 0; i < file->line_count; i++) {
+        struct row row = row_of(context, &file->lines[i]);
+        if (context->options->reduced && !row.active) {
+            if (!skipping) {
+                screen_right(screen, STYLE_DIM, "...", layout.number_width);
+                screen_newline(screen);
+            }
+            skipping = true;
+            continue;
+        }
+        skipping = false;
+        struct highlight_line source = highlight_line(&highlight, i);
+        figures(&layout, &row);
+        code(&layout, &row, &source);
+        screen_newline(screen);
+    }
+    highlight_release(&highlight);
+}
+
+static int compare_rows(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    if (x->percent != y->percent)
+        return x->percent < y->percent ? 1 : -1;
+    return (x->line->lineno > y->line->lineno) - (x->line->lineno < y->line->lineno);
+}
+
+void table_functions(const struct table_context *context, const struct profile_file *file)
+{
+    struct screen *screen = context->screen;
+    struct row *rows = mem_zalloc(file->function_count, sizeof *rows);
+    uint32_t count = 0, last_line = 0;
+    for (uint32_t i = 0; i < file->function_count; i++) {
+        struct row row = row_of(context, &file->functions[i]);
+        if (!row.active)
+            continue;
+        rows[count++] = row;
+        if (row.line->lineno > last_line)
+            last_line = row.line->lineno;
+    }
+    struct layout layout;
+    layout_init(&layout, context, true, last_line);
+    if (count) {
+        qsort(rows, count, sizeof *rows, compare_rows);
+        screen_newline(screen);
+        screen_cstr(screen, STYLE_BOLD, "Function summaries:");
+        screen_newline(screen);
+        header(screen, &layout, "Function");
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        figures(&layout, &rows[i]);
+        screen_cstr(screen, STYLE_PLAIN, profile_str(context->profile, rows[i].line->text));
+        screen_newline(screen);
+    }
+    free(rows);
+}

@@ -1,0 +1,34 @@
+/*
+ * The tables of the terminal view: lines of a file, functions of a file.  What
+ * can stand in a table is the array of columns in table.c; which of them appear
+ * depends on the width.  Used by terminal.c.
+ */
+#ifndef VIEW_TABLE_H
+#define VIEW_TABLE_H
+
+#include "profile/profile.h"
+#include "view/screen.h"
+#include "view/terminal.h"
+
+/* Figures that not every profile has; a column without any would only take room. */
+enum table_data {
+    TABLE_HALF_WIDTHS = 1 << 0,
+    TABLE_WAITS = 1 << 1,
+    TABLE_STAMPS = 1 << 2,
+};
+
+struct table_context {
+    struct screen *screen;
+    const struct profile *profile;
+    const struct terminal_options *options;
+    unsigned data;              /* enum table_data: what the profile has */
+    double first_sec, last_sec; /* what the timelines span */
+};
+
+void table_init(struct table_context *context, struct screen *screen, const struct profile *profile,
+                const struct terminal_options *options);
+void table_lines(const struct table_context *context, const struct profile_file *file);
+/* Nothing is written when no function reaches the threshold. */
+void table_functions(const struct table_context *context, const struct profile_file *file);
+
+#endif

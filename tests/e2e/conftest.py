@@ -1,0 +1,61 @@
+"""What every end-to-end test shares: the built command, and the interpreters to try it with.
+
+pytest itself runs on one interpreter; the others run the profiled programs, as subprocesses.  The
+environment variables, all optional:
+  SCALENE_BUILD     the build directory, default build/
+  SCALENE_PYTHONS   the interpreters, separated by colons; default: what tools/pythons.sh finds
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("SCALENE_BUILD", "build")
+
+
+def find_pythons():
+    named = os.environ.get("SCALENE_PYTHONS")
+    if named:
+        return named.split(":")
+    return subprocess.check_output([str(ROOT / "tools/pythons.sh")], text=True).split("\n")[:-1]
+
+
+def version_of(python):
+    """Such as "3.11.2", to name the test by."""
+    return subprocess.check_output(
+        [python, "-ISc", "import platform; print(platform.python_version())"], text=True
+    ).strip()
+
+
+PYTHONS = find_pythons()
+
+
+@pytest.fixture(scope="session", params=PYTHONS, ids=version_of)
+def python(request):
+    """The path of an interpreter; a test that asks for it runs once for each of them."""
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def newest_python():
+    """One interpreter, for tests that have nothing to do with its version."""
+    return PYTHONS[-1]
+
+
+@pytest.fixture(scope="session")
+def numpy_python():
+    """An interpreter that has numpy: the one that runs pytest, where tools/setup.sh made its venv."""
+    pytest.importorskip("numpy")
+    return sys.executable
+
+
+@pytest.fixture(scope="session")
+def scalene():
+    """The path of the built command."""
+    command = BUILD / "src/cmd/scalene"
+    assert command.exists(), "not built: %s" % command
+    return str(command)

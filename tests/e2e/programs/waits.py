@@ -1,0 +1,176 @@
+"""Every way to wait, one after the other, each on a line of its own.
+
+Waits of the main thread come with what else happens meanwhile: nothing, another thread that waits
+for the outside world too, or one that holds what the main thread wants.
+"""
+
+from measure import busy, finish, section  # first, for its clocks
+
+import asyncio
+import os
+import queue
+import select
+import selectors
+import socket
+import subprocess
+import threading
+import time
+
+SECONDS = 0.3
+SLEEP = ["/bin/sleep", str(SECONDS)]
+
+
+def compute():
+    total = 0
+    for i in range(20000):  #: compute
+        total += i * i  #: compute
+
+
+def wait_sleep():
+    time.sleep(SECONDS)  #: sleep
+
+
+def wait_naps():
+    for _ in range(60):
+        time.sleep(SECONDS / 60)  #: naps
+
+
+def send_late(sock):
+    time.sleep(SECONDS)  #: sender
+    sock.send(b"x")
+
+
+def wait_recv():
+    here, there = socket.socketpair()
+    sender = threading.Thread(target=send_late, args=(there,))
+    sender.start()
+    here.recv(1)  #: recv
+    sender.join()
+
+
+def wait_recv_timeout():
+    here, there = socket.socketpair()
+    here.settimeout(SECONDS)
+    try:
+        here.recv(1)  #: recv_timeout
+    except socket.timeout:
+        pass
+
+
+def wait_accept():
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        server.settimeout(SECONDS)
+        try:
+            server.accept()  #: accept
+        except socket.timeout:
+            pass
+
+
+def wait_pipe():
+    child = subprocess.Popen(SLEEP, stdout=subprocess.PIPE)
+    child.stdout.read()  #: pipe
+    child.wait()
+
+
+def wait_child():
+    subprocess.run(SLEEP, check=True)  #: child
+
+
+def wait_lock():
+    lock = threading.Lock()
+    lock.acquire()
+    lock.acquire(timeout=SECONDS)  #: lock
+
+
+def wait_event():
+    threading.Event().wait(SECONDS)  #: event
+
+
+def wait_queue():
+    try:
+        queue.Queue().get(timeout=SECONDS)  #: queue
+    except queue.Empty:
+        pass
+
+
+def hold(lock, held):
+    with lock:
+        held.set()
+        time.sleep(SECONDS)  #: holder
+
+
+def wait_held_lock():
+    lock, held = threading.Lock(), threading.Event()
+    holder = threading.Thread(target=hold, args=(lock, held))
+    holder.start()
+    held.wait()
+    with section("held_lock"):
+        lock.acquire()  #: held_lock
+    holder.join()
+
+
+def slow_end():
+    time.sleep(SECONDS)  #: joined
+
+
+def wait_join():
+    thread = threading.Thread(target=slow_end)
+    thread.start()
+    thread.join()  #: join
+
+
+def wait_select():
+    here, there = socket.socketpair()
+    select.select([here], [], [], SECONDS)  #: select
+
+
+def wait_selector():
+    here, there = socket.socketpair()
+    with selectors.DefaultSelector() as selector:
+        selector.register(here, selectors.EVENT_READ)
+        selector.select(SECONDS)  #: selector
+
+
+async def sleep_in_loop():
+    await asyncio.sleep(SECONDS)
+
+
+def wait_asyncio():
+    asyncio.run(sleep_in_loop())  #: asyncio
+
+
+def wait_fsync():
+    """How long this takes is the disk's affair: the truth is measured around the calls."""
+    with open("fsync.data", "wb", buffering=0) as stream:
+        cpu = wall = 0
+        while wall < SECONDS and stream.tell() < 64 << 20:
+            stream.write(bytes(1 << 20))
+            before_cpu, before_wall = time.thread_time(), time.perf_counter()
+            os.fsync(stream.fileno())  #: fsync
+            wall += time.perf_counter() - before_wall
+            cpu += time.thread_time() - before_cpu
+    os.unlink("fsync.data")
+    return {"cpu": cpu, "wall": wall}
+
+
+def alternate():
+    end = time.perf_counter() + SECONDS
+    cpu = time.thread_time()
+    while time.perf_counter() < end:
+        compute()
+        time.sleep(0.005)  #: alternate
+    return time.thread_time() - cpu
+
+
+busy("compute", SECONDS, compute)
+for name, function in list(globals().items()):
+    if name.startswith("wait_") and name not in ("wait_fsync", "wait_held_lock"):
+        with section(name[5:]):
+            function()
+wait_held_lock()
+fsync = wait_fsync()
+with section("alternate"):
+    alternate_cpu = alternate()
+finish(fsync=fsync, alternate_cpu=alternate_cpu)

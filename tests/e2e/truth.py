@@ -1,0 +1,132 @@
+"""Runs a program under `scalene run` and sets its profile against the truth it measured itself.
+
+The programs are in programs/: each prints its truth as the last line of its output (measure.py)
+and marks lines with `#: name`, so that no test knows a line number.
+"""
+
+import functools
+import json
+import math
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+PROGRAMS = Path(__file__).resolve().parent / "programs"
+
+# Less than the kernel's tick, so that every tick is a sample: at 250 Hz a second of CPU time has
+# 250 of them.
+SAMPLING_RATE = "0.002"
+
+
+def cpu(entry):
+    """CPU seconds of a line, a function or a file."""
+    return entry["cpu_python_sec"] + entry["cpu_native_sec"]
+
+
+def total(entries):
+    """The sum of some lines, as if they were one."""
+    result = {"cpu_python_sec": 0, "cpu_native_sec": 0, "system_sec": 0, "n_samples": 0}
+    waits = defaultdict(float)
+    for entry in entries:
+        for key in result:
+            result[key] += entry[key]
+        for cause, seconds in entry["waits"].items():
+            waits[cause] += seconds
+    return dict(result, waits=dict(waits))
+
+
+def standard_error(share, samples):
+    """Of a share estimated from so many independent samples."""
+    return math.sqrt(share * (1 - share) / samples)
+
+
+def tolerance(share, samples, visits=None):
+    """How far a measured share of the CPU time may be from the true one.
+
+    Four standard errors of a binomial share: of the few thousand comparisons in a run of all
+    tests on all interpreters, less than one in ten runs would see a larger deviation by chance.
+    Half a point is for the clocks read one after the other and for the program's own measuring.
+
+    Work that is done in one piece is known better than that: samples weigh the time since the one
+    before, so a visit can gain or lose no more than the time between two samples, at either edge.
+    Three times the mean is allowed for, as the kernel's ticks come late on a busy machine.
+    """
+    chance = 4 * standard_error(share, samples)
+    if visits is not None:
+        chance = min(chance, 3 * visits / samples)
+    return chance + 0.005
+
+
+class Run:
+    """A profiled run: what it printed, its profile, and the truth about it if it told."""
+
+    def __init__(self, result, profile, program):
+        self.stdout, self.stderr = result.stdout, result.stderr
+        self.profile = profile
+        self.program = program
+
+    @functools.cached_property
+    def truth(self):
+        return json.loads(self.stdout.splitlines()[-1])
+
+    def file(self, path=None):
+        return self.profile["files"][str(path or self.program)]
+
+    @functools.cached_property
+    def marked(self):
+        """Mark in the program's source -> its lines in the profile."""
+        marked = defaultdict(list)
+        for entry in self.file()["lines"]:
+            mark = re.search(r"#: (\w[\w ]*)\n", entry["line"])
+            if mark:
+                marked[mark.group(1)].append(entry)
+        return {mark: total(entries) for mark, entries in marked.items()}
+
+    def function(self, name):
+        found = [entry for entry in self.file()["functions"] if entry["line"] == name]
+        names = [entry["line"] for entry in self.file()["functions"]]
+        assert len(found) == 1, "functions: %s" % names
+        return found[0]
+
+    def lines(self):
+        """All lines of all files."""
+        return [line for file in self.profile["files"].values() for line in file["lines"]]
+
+
+def launch(scalene, python, words, directory, options=(), **named):
+    """Run `scalene run` in a directory; the profile's path is next to the program's files."""
+    outfile = os.path.join(str(directory), "truth-profile.json")
+    command = [scalene, "run", "--python", python, "-o", outfile]
+    command += ["--cpu-sampling-rate", SAMPLING_RATE, *options, *map(str, words)]
+    named.setdefault("stdin", None if "input" in named else subprocess.DEVNULL)
+    if named["stdin"] is None:
+        del named["stdin"]
+    result = subprocess.run(
+        command,
+        cwd=str(directory),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+        timeout=60,
+        encoding="utf-8",
+        **named
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    with open(outfile, encoding="utf-8") as stream:
+        return result, json.load(stream)
+
+
+@functools.lru_cache(maxsize=None)
+def run(scalene, python, name):
+    """One of programs/, run once for all tests that look at it."""
+    directory = tempfile.mkdtemp(prefix="scalene-truth-")
+    try:
+        program = PROGRAMS / name
+        result, profile = launch(scalene, python, [program], directory)
+    finally:
+        shutil.rmtree(directory)
+    return Run(result, profile, program)

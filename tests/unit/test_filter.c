@@ -1,0 +1,146 @@
+/* The file filter: each rule, and the order among them. */
+#include "base/mem.h"
+#include "collect/filter.h"
+
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static bool traces(struct filter_config config, const char *file)
+{
+    struct filter filter;
+    if (!config.directory)
+        config.directory = "/home/u/proj";
+    filter_init(&filter, &config);
+    bool answer = filter_traces(&filter, file);
+    filter_release(&filter);
+    return answer;
+}
+
+#define WITH(...) ((struct filter_config){__VA_ARGS__})
+
+static void by_default_the_program_s_directory(void **state)
+{
+    assert_true(traces(WITH(0), "/home/u/proj/main.py"));
+    assert_true(traces(WITH(0), "/home/u/proj/sub/mod.py"));
+    assert_true(traces(WITH(0), "/home/u/./x/../proj//main.py"));
+    assert_true(traces(WITH(.directory = "/home/u/proj/"), "/home/u/proj/main.py"));
+    assert_true(traces(WITH(.directory = "/"), "/main.py"));
+    assert_false(traces(WITH(0), "/home/u/project/main.py"));
+    assert_false(traces(WITH(0), "/home/u/main.py"));
+    assert_false(traces(WITH(0), "/home/u/proj/../other/main.py"));
+    assert_false(traces(WITH(0), ""));
+    assert_false(traces(WITH(.directory = ""), "/home/u/proj/main.py"));
+}
+
+static void libraries_inside_the_directory_are_libraries(void **state)
+{
+    static const char *const libraries[] = {
+        "/home/u/proj/.venv/lib/python3.12/site-packages/numpy/core.py",
+        "/home/u/proj/.venv/lib/python3.12/os.py",
+        "/home/u/proj/lib64/python3.13t/os.py",
+        "/home/u/proj/dist-packages/x.py",
+        "/home/u/proj/python312.zip/os.pyc",
+    };
+    for (size_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        assert_true(filter_is_library(libraries[i]));
+        assert_false(traces(WITH(0), libraries[i]));
+        assert_true(traces(WITH(.profile_system_libraries = true), libraries[i]));
+        assert_true(traces(WITH(.profile_all = true), libraries[i]));
+    }
+    static const char *const own[] = {
+        "/home/u/proj/lib/python/x.py",       "/home/u/proj/python3.12/x.py",
+        "/home/u/proj/lib/python3/x.py",      "/home/u/proj/my-site-packages/x.py",
+        "/home/u/proj/lib/python3.x/x.py",    "/home/u/proj/site-packages",
+        "/home/u/proj/lib/python3.12.1/x.py",
+    };
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        assert_false(filter_is_library(own[i]));
+        assert_true(traces(WITH(0), own[i]));
+    }
+}
+
+static void patterns(void **state)
+{
+    const char *numpy = "/usr/lib/python3/dist-packages/numpy/core.py";
+    assert_false(traces(WITH(.profile_exclude = "main"), "/home/u/proj/main.py"));
+    assert_false(
+        traces(WITH(.profile_exclude = "x,main", .profile_all = true), "/home/u/proj/main.py"));
+    assert_true(traces(WITH(.profile_exclude = ",, ,"), "/home/u/proj/main.py"));
+    assert_true(traces(WITH(.profile_only = ""), "/home/u/proj/main.py"));
+    assert_true(traces(WITH(.profile_only = " , "), "/home/u/proj/main.py"));
+    assert_true(traces(WITH(.profile_only = "zzz, main"), "/home/u/proj/main.py"));
+    assert_false(traces(WITH(.profile_only = "zzz"), "/home/u/proj/main.py"));
+    assert_true(traces(WITH(.profile_only = "numpy"), numpy));
+    assert_false(traces(WITH(.profile_only = "numpy", .profile_exclude = "core"), numpy));
+    assert_false(
+        traces(WITH(.profile_only = "elsewhere"), "/somewhere/elsewhere.py.d/../b/main.py"));
+}
+
+static void names_in_angle_brackets(void **state)
+{
+    assert_false(traces(WITH(.profile_all = true), "<frozen importlib._bootstrap>"));
+    assert_false(traces(WITH(0), "<string>"));
+    assert_false(traces(WITH(.program_is_stdin = true), "<string>"));
+    assert_true(traces(WITH(.program_is_code = true), "<string>"));
+    assert_true(traces(WITH(.program_is_stdin = true), "<stdin>"));
+    assert_false(traces(WITH(.program_is_stdin = true, .profile_exclude = "std"), "<stdin>"));
+}
+
+static void scalene_itself_never(void **state)
+{
+    const char *own = "/usr/lib/python3/site-packages/scalene/profile.py";
+    assert_false(traces(WITH(.profile_all = true), own));
+    assert_false(traces(WITH(.profile_only = "scalene"), own));
+    assert_true(traces(WITH(0), "/home/u/proj/scalene/profile.py"));
+}
+
+static void links_are_followed_both_ways(void **state)
+{
+    char base[] = "/tmp/scalene-test-XXXXXX";
+    assert_non_null(mkdtemp(base));
+    char *real = mem_format("%s/real", base), *link = mem_format("%s/link", base);
+    char *file = mem_format("%s/m.py", real), *through = mem_format("%s/m.py", link);
+    assert_int_equal(mkdir(real, 0700), 0);
+    assert_int_equal(symlink(real, link), 0);
+    assert_int_equal(close(creat(file, 0600)), 0);
+    assert_true(traces(WITH(.directory = link), file));
+    assert_true(traces(WITH(.directory = real), through));
+    unlink(file);
+    unlink(link);
+    rmdir(real);
+    rmdir(base);
+    free(real);
+    free(link);
+    free(file);
+    free(through);
+}
+
+static void roots_of_libraries(void **state)
+{
+    assert_int_equal(filter_library_root("/usr/lib/python3.11/os.py"),
+                     strlen("/usr/lib/python3.11"));
+    assert_int_equal(filter_library_root("/v/lib/python3.11/site-packages/a/b.py"),
+                     strlen("/v/lib/python3.11/site-packages"));
+    assert_int_equal(filter_library_root("/home/u/a.py"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(by_default_the_program_s_directory),
+        cmocka_unit_test(libraries_inside_the_directory_are_libraries),
+        cmocka_unit_test(patterns),
+        cmocka_unit_test(names_in_angle_brackets),
+        cmocka_unit_test(scalene_itself_never),
+        cmocka_unit_test(links_are_followed_both_ways),
+        cmocka_unit_test(roots_of_libraries),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,221 @@
+/*
+ * A recording with a bit of everything, made by arena_make, becomes a profile
+ * that is compared with tests/golden/basic.json to the byte.  The reader, the
+ * views and the page have tests over the same file.
+ *
+ * SCALENE_UPDATE_GOLDEN=1 writes the file instead; look at the diff before
+ * committing it.
+ */
+#include "arena_make.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "collect/report.h"
+#include "profile/json_write.h"
+
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define GOLDEN  SOURCE_ROOT "/tests/golden"
+#define MAIN    GOLDEN "/basic/main.py"
+#define HELPER  GOLDEN "/basic/helper.py"
+#define JSON_PY "/nowhere/lib/python3.12/json/__init__.py"
+
+enum { MS = 1000000 };
+
+static char directory[] = "/tmp/scalene-test-XXXXXX";
+
+static void command(struct arena_make *make, const char *words, size_t bytes)
+{
+    memcpy(make->header.command, words, bytes);
+    make->header.command_bytes = (uint32_t)bytes;
+}
+
+static void make_parent(void)
+{
+    struct arena_make make;
+    arena_make_init(&make, 100);
+    make.header.ended = 1;
+    make.header.start_cpu_ns = 20 * MS;
+    make.header.beat_cpu_ns = 970 * MS;
+    make.header.on_ns = 1200 * (uint64_t)MS;
+    make.header.handler_ns = 2 * MS;
+    make.header.sampler_cpu_ns = 1 * MS;
+    make.header.peak_rss_bytes = 12 << 20;
+    make.header.lost[WIRE_LOST_BAD_FRAME] = 1;
+    static const char words[] = "python3\0main.py";
+    command(&make, words, sizeof words);
+
+    uint32_t module = arena_make_code(&make, MAIN, "<module>", 1, 26);
+    uint32_t total = arena_make_code(&make, MAIN, "total", 7, 12);
+    uint32_t lambda = arena_make_code(&make, MAIN, "Main.run.<locals>.<lambda>", 18, 18);
+    uint32_t run = arena_make_code(&make, MAIN, "Main.run", 16, 19);
+    uint32_t work = arena_make_code(&make, HELPER, "Worker.work", 8, 9);
+    uint32_t dumps = arena_make_code(&make, JSON_PY, "dumps", 183, 238);
+
+    uint32_t at_total = arena_make_frame(&make, 0, module, 23);
+    uint32_t inner = arena_make_frame(&make, at_total, total, 11);
+    uint32_t in_run = arena_make_frame(&make, at_total, run, 19);
+    uint32_t in_lambda = arena_make_frame(&make, in_run, lambda, 18);
+    uint32_t at_work = arena_make_frame(&make, 0, module, 24);
+    uint32_t in_work = arena_make_frame(&make, at_work, work, 9);
+    uint32_t in_dumps = arena_make_frame(&make, in_work, dumps, 231);
+    uint32_t at_sleep = arena_make_frame(&make, 0, module, 25);
+    uint32_t library = arena_make_frame(&make, 0, dumps, 190);
+    uint32_t native = arena_make_node(&make, 0, WIRE_FRAME_NO_PYTHON, 0, 0);
+    uint32_t unknown = arena_make_node(&make, 0, WIRE_FRAME_UNKNOWN, 0, 0);
+
+    arena_make_cell(&make, inner, WIRE_CPU_PYTHON, 50, 500 * MS, 0);
+    arena_make_cell(&make, inner, WIRE_CPU_NATIVE, 10, 100 * MS, 0);
+    arena_make_cell(&make, in_lambda, WIRE_CPU_PYTHON, 3, 30 * MS, 0);
+    arena_make_cell(&make, in_run, WIRE_CPU_PYTHON, 2, 20 * MS, 0);
+    arena_make_cell(&make, in_dumps, WIRE_CPU_NATIVE, 20, 200 * MS, 0);
+    arena_make_cell(&make, library, WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    arena_make_cell(&make, native, WIRE_CPU_NATIVE, 2, 20 * MS, 0);
+    arena_make_cell(&make, unknown, WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    arena_make_cell(&make, at_sleep, WIRE_WAIT_SLEEP, 20, 200 * MS, 200 * MS);
+    arena_make_cell(&make, inner, WIRE_WAIT_GIL, 4, 40 * MS, 0);
+
+    uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, 100, "python3", true);
+    uint16_t pool = (uint16_t)arena_make_thread(&make, 0x2000, 101, "pool-1", false);
+    arena_make_log(&make, 1 * MS, inner, thread, WIRE_CPU_PYTHON, 3, 30000);
+    arena_make_log(&make, 31 * MS, inner, thread, WIRE_CPU_PYTHON, 2, 20000);
+    arena_make_log(&make, 60 * MS, in_lambda, thread, WIRE_CPU_PYTHON, 1, 10000);
+    arena_make_log(&make, 70 * MS, in_dumps, pool, WIRE_CPU_NATIVE, 20, 200000);
+    arena_make_log(&make, 900 * MS, at_sleep, thread, WIRE_WAIT_SLEEP, 20, 200000);
+    char *path = mem_format("%s/100-0.arena", directory);
+    arena_make_write(&make, path);
+    free(path);
+    arena_make_release(&make);
+}
+
+/* Forked off, killed before its end, with a stack the parent has too. */
+static void make_child(void)
+{
+    struct arena_make make;
+    arena_make_init(&make, 200);
+    make.header.ppid = 100;
+    make.header.flags = WIRE_PROCESS_FORKED;
+    make.header.start_mono_ns += 300 * MS;
+    make.header.start_real_ns += 300 * MS;
+    make.header.beat_cpu_ns = 110 * MS;
+    make.header.on_ns = 150 * MS;
+    static const char words[] = "python3\0main.py";
+    command(&make, words, sizeof words);
+    uint32_t module = arena_make_code(&make, MAIN, "<module>", 1, 26);
+    uint32_t total = arena_make_code(&make, MAIN, "total", 7, 12);
+    uint32_t at_total = arena_make_frame(&make, 0, module, 23);
+    uint32_t inner = arena_make_frame(&make, at_total, total, 11);
+    arena_make_cell(&make, inner, WIRE_CPU_PYTHON, 10, 100 * MS, 0);
+    uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, 200, "python3", true);
+    arena_make_log(&make, 0, inner, thread, WIRE_CPU_PYTHON, 10, 100000);
+    char *path = mem_format("%s/200-0.arena", directory);
+    arena_make_write(&make, path);
+    free(path);
+    arena_make_release(&make);
+}
+
+static char *replace(const char *text, const char *from, const char *to)
+{
+    struct buf out = {0};
+    const char *at;
+    while ((at = strstr(text, from))) {
+        buf_add(&out, text, (size_t)(at - text));
+        buf_str(&out, to);
+        text = at + strlen(from);
+    }
+    buf_str(&out, text);
+    return buf_detach(&out);
+}
+
+static char *build_json(void)
+{
+    const char *args[] = {"main.py", "--size", "2", NULL};
+    struct report_config config = {
+        .session_directory = directory,
+        .program = MAIN,
+        .program_path = "",
+        .profile_only = "",
+        .profile_exclude = "",
+        .cpu_percent_threshold = 1,
+        .stacks = true,
+        .async_profile = true,
+        .args = (char *const *)args,
+    };
+    struct profile profile;
+    struct err err;
+    profile_init(&profile);
+    assert_int_equal(report_build(&profile, &config, &err), 0);
+    struct buf json = {0};
+    json_write_profile(&profile, &json);
+    profile_release(&profile);
+    char *moved = replace(json.data, GOLDEN, "/golden");
+    char *plain = replace(moved, "\"" SCALENE_VERSION "\"", "\"VERSION\"");
+    free(moved);
+    buf_release(&json);
+    return plain;
+}
+
+static void is_as_checked_in(void **state)
+{
+    char *json = build_json();
+    const char *update = getenv("SCALENE_UPDATE_GOLDEN");
+    if (update && update[0] == '1')
+        assert_int_equal(file_write_atomic(GOLDEN "/basic.json", json, strlen(json), NULL), 0);
+    struct buf expected = {0};
+    struct err err = {""};
+    file_read(GOLDEN "/basic.json", &expected, &err);
+    bool same = expected.data && !strcmp(expected.data, json);
+    if (!same) {
+        char *given = mem_format("%s/given.json", directory);
+        assert_int_equal(file_write_atomic(given, json, strlen(json), NULL), 0);
+        char *diff = mem_format("diff -u '%s' '%s' >&2", GOLDEN "/basic.json", given);
+        assert_int_not_equal(system(diff), -1);
+        unlink(given);
+        free(diff);
+        free(given);
+    }
+    assert_true(same);
+    buf_release(&expected);
+    free(json);
+}
+
+static int set_up(void **state)
+{
+    /* n_core_utilization depends on how many processors there are: let it be one. */
+    cpu_set_t set, one;
+    CPU_ZERO(&one);
+    if (sched_getaffinity(0, sizeof set, &set))
+        return -1;
+    for (int cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); cpu++)
+        if (CPU_ISSET(cpu, &set))
+            CPU_SET(cpu, &one);
+    if (sched_setaffinity(0, sizeof one, &one) || !mkdtemp(directory))
+        return -1;
+    make_parent();
+    make_child();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    const char *const names[] = {"100-0.arena", "200-0.arena"};
+    for (size_t i = 0; i < 2; i++) {
+        char *path = mem_format("%s/%s", directory, names[i]);
+        unlink(path);
+        free(path);
+    }
+    return rmdir(directory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(is_as_checked_in)};
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

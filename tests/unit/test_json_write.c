@@ -1,0 +1,165 @@
+/* The JSON writer: shape and escaping; test_golden.c compares a whole document. */
+#include "base/mem.h"
+#include "profile/json_write.h"
+
+#include <jansson.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static json_t *written(const struct profile *profile)
+{
+    struct buf out = {0};
+    json_error_t error;
+    json_write_profile(profile, &out);
+    assert_true(out.len && out.data[out.len - 1] == '\n');
+    for (size_t i = 0; i < out.len; i++)
+        assert_true((unsigned char)out.data[i] < 0x80);
+    json_t *root = json_loadb(out.data, out.len, JSON_REJECT_DUPLICATES, &error);
+    if (!root)
+        fail_msg("line %d: %s", error.line, error.text);
+    buf_release(&out);
+    return root;
+}
+
+static void assert_sorted(json_t *value)
+{
+    const char *key, *last = NULL;
+    json_t *item;
+    size_t i;
+    if (json_is_object(value))
+        json_object_foreach(value, key, item)
+        {
+            assert_true(!last || strcmp(last, key) < 0);
+            last = key;
+            assert_sorted(item);
+        }
+    if (json_is_array(value))
+        json_array_foreach(value, i, item) assert_sorted(item);
+}
+
+static void empty_is_an_empty_object(void **state)
+{
+    struct profile profile;
+    struct buf out = {0};
+    profile_init(&profile);
+    profile.empty = true;
+    json_write_profile(&profile, &out);
+    assert_string_equal(out.data, "{}\n");
+    buf_release(&out);
+    profile_release(&profile);
+}
+
+static void make_profile(struct profile *profile, struct profile_file *file,
+                         struct profile_line *lines, struct profile_stack *stacks,
+                         struct profile_frame *frames)
+{
+    profile_init(profile);
+    struct intern *strings = &profile->strings;
+    lines[0] = (struct profile_line){.lineno = 1,
+                                     .text = intern_cstr(strings, "a<b>&\"\xC3\xA4\xFF\\u0026\n")};
+    lines[0].time.python_sec = 1.0 / 3;
+    lines[0].time.native_sec = 2.0 / 3;
+    lines[0].time.wait_sec[WAIT_STARVED] = 0.5;
+    lines[0].time.samples = 7;
+    *file = (struct profile_file){.name = intern_cstr(strings, "/tmp/\xE2\x82\xAC.py"),
+                                  .time = lines[0].time,
+                                  .lines = lines,
+                                  .line_count = 1};
+    /* Two stacks that differ only in an untraced frame, and one without any traced frame. */
+    str_id name = intern_cstr(strings, "f"), library = intern_cstr(strings, "/lib.py");
+    frames[0] = (struct profile_frame){name, file->name, 1, true};
+    frames[1] = (struct profile_frame){name, library, 2, false};
+    stacks[0] = (struct profile_stack){.frames = frames, .frame_count = 1, .hits = 3};
+    stacks[1] = (struct profile_stack){.frames = frames, .frame_count = 2, .hits = 4};
+    stacks[2] = (struct profile_stack){.frames = frames + 1, .frame_count = 1, .hits = 5};
+    stacks[0].time.python_sec = stacks[1].time.native_sec = 0.5;
+    profile->total_sec = 1;
+    profile->time = lines[0].time;
+    profile->files = file;
+    profile->file_count = 1;
+    profile->stacks = stacks;
+    profile->stack_count = 3;
+}
+
+static void shape_and_escapes(void **state)
+{
+    struct profile profile;
+    struct profile_file file;
+    struct profile_line lines[1];
+    struct profile_stack stacks[3];
+    struct profile_frame frames[2];
+    make_profile(&profile, &file, lines, stacks, frames);
+    json_t *root = written(&profile);
+    assert_sorted(root);
+    assert_true(json_is_null(json_object_get(root, "args")));
+    assert_true(json_is_null(json_object_get(root, "main_thread_id")));
+    assert_null(json_object_get(root, "native_stacks"));
+    assert_int_equal(json_integer_value(json_object_get(root, "schema_version")), 1);
+    json_t *out = json_object_get(json_object_get(root, "files"), "/tmp/\xE2\x82\xAC.py");
+    assert_non_null(out);
+    json_t *line = json_array_get(json_object_get(out, "lines"), 0);
+    assert_string_equal(json_string_value(json_object_get(line, "line")),
+                        "a\\u003cb\\u003e\\u0026\"\xC3\xA4\xEF\xBF\xBD\\u0026\n");
+    double python = json_real_value(json_object_get(line, "n_cpu_percent_python"));
+    double native = json_real_value(json_object_get(line, "n_cpu_percent_c"));
+    assert_true(python > 33.3 && python < 33.4 && python + native <= 100.0000001);
+    json_t *waits = json_object_get(line, "waits");
+    assert_int_equal(json_object_size(waits), 1);
+    assert_true(json_real_value(json_object_get(waits, "starved")) == 0.5);
+    json_decref(root);
+    profile_release(&profile);
+}
+
+static void stacks_alike_are_one(void **state)
+{
+    struct profile profile;
+    struct profile_file file;
+    struct profile_line lines[1];
+    struct profile_stack stacks[3];
+    struct profile_frame frames[2];
+    make_profile(&profile, &file, lines, stacks, frames);
+    json_t *root = written(&profile);
+    assert_int_equal(json_array_size(json_object_get(root, "combined_stacks")), 3);
+    json_t *plain = json_object_get(root, "stacks");
+    assert_int_equal(json_array_size(plain), 1);
+    json_t *stats = json_array_get(json_array_get(plain, 0), 1);
+    assert_int_equal(json_integer_value(json_object_get(stats, "count")), 7);
+    assert_true(json_real_value(json_object_get(stats, "python_time")) == 0.5);
+    assert_true(json_real_value(json_object_get(stats, "cpu_samples")) == 1);
+    json_t *frame = json_array_get(json_array_get(json_array_get(plain, 0), 0), 0);
+    assert_string_equal(json_string_value(frame), "/tmp/\xE2\x82\xAC.py f:1;");
+    json_decref(root);
+    profile_release(&profile);
+}
+
+static void all_wait_causes_have_a_name(void **state)
+{
+    for (int i = 0; i < WAIT_CAUSES; i++) {
+        assert_non_null(wait_cause_key[i]);
+        assert_non_null(wait_cause_label[i]);
+    }
+    struct profile profile;
+    profile_init(&profile);
+    for (int i = 0; i < WAIT_CAUSES; i++)
+        profile.time.wait_sec[i] = i + 1;
+    json_t *root = written(&profile);
+    assert_int_equal(json_object_size(json_object_get(root, "waits")), WAIT_CAUSES);
+    assert_sorted(root);
+    json_decref(root);
+    profile_release(&profile);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_is_an_empty_object),
+        cmocka_unit_test(shape_and_escapes),
+        cmocka_unit_test(stacks_alike_are_one),
+        cmocka_unit_test(all_wait_causes_have_a_name),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

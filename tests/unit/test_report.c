@@ -1,0 +1,645 @@
+/* From arenas to a profile: what is charged where, that sums hold, and what is said about the rest.
+ */
+#include "arena_make.h"
+#include "base/file.h"
+#include "base/map.h"
+#include "base/mem.h"
+#include "collect/report.h"
+#include "profile/json_write.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { MS = 1000000 };
+
+static const char source[] = "import os\n"                          /* 1 */
+                             "\n"                                   /* 2 */
+                             "def outer():\n"                       /* 3 */
+                             "    def inner():\n"                   /* 4 */
+                             "        return 1\n"                   /* 5 */
+                             "    return [inner() for _ in 'ab']\n" /* 6 */
+                             "\n"                                   /* 7 */
+                             "class C:\n"                           /* 8 */
+                             "    @property\n"                      /* 9 */
+                             "    def inner(self):\n"               /* 10 */
+                             "        return (lambda: 2)()\n"       /* 11 */
+                             "\n"                                   /* 12 */
+                             "f = lambda: 3\n"                      /* 13 */
+                             "outer()\n";                           /* 14 */
+
+static char base[] = "/tmp/scalene-test-XXXXXX";
+static char *session, *script, *other;
+
+static int set_up(void **state)
+{
+    if (!mkdtemp(base))
+        return -1;
+    session = mem_format("%s/session", base);
+    char *program = mem_format("%s/program", base);
+    script = mem_format("%s/main.py", program);
+    other = mem_format("%s/other.py", program);
+    int rc = mkdir(session, 0700) || mkdir(program, 0700) ||
+             file_write_atomic(script, source, strlen(source), NULL) ||
+             file_write_atomic(other, "x = 1\r\ny = 2", 12, NULL);
+    free(program);
+    return rc ? -1 : 0;
+}
+
+static void empty_directory(const char *path)
+{
+    DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        unlinkat(dirfd(dir), entry->d_name, 0);
+    if (dir)
+        closedir(dir);
+}
+
+static int tear_down(void **state)
+{
+    empty_directory(session);
+    rmdir(session);
+    unlink(script);
+    unlink(other);
+    *strrchr(script, '/') = '\0';
+    rmdir(script);
+    free(session);
+    free(script);
+    free(other);
+    return rmdir(base);
+}
+
+static struct report_config default_config(void)
+{
+    return (struct report_config){.session_directory = session,
+                                  .program = script,
+                                  .program_path = "",
+                                  .profile_only = "",
+                                  .profile_exclude = "",
+                                  .cpu_percent_threshold = 1,
+                                  .stacks = true};
+}
+
+static void put(struct arena_make *make, int pid, int image)
+{
+    char *path = mem_format("%s/%d-%d.arena", session, pid, image);
+    arena_make_write(make, path);
+    free(path);
+    arena_make_release(make);
+}
+
+/* Builds the profile of what was put into the session, and takes the arenas away. */
+static void build(struct profile *profile, const struct report_config *config)
+{
+    struct err err = {""};
+    profile_init(profile);
+    assert_int_equal(report_build(profile, config, &err), 0);
+    empty_directory(session);
+}
+
+static const struct profile_file *file_named(const struct profile *profile, const char *name)
+{
+    for (uint32_t i = 0; i < profile->file_count; i++)
+        if (!strcmp(profile_str(profile, profile->files[i].name), name))
+            return &profile->files[i];
+    return NULL;
+}
+
+static const struct profile_line *function_named(const struct profile *profile,
+                                                 const struct profile_file *file, const char *name)
+{
+    for (uint32_t i = 0; i < file->function_count; i++)
+        if (!strcmp(profile_str(profile, file->functions[i].text), name))
+            return &file->functions[i];
+    return NULL;
+}
+
+static bool has_note(const struct profile *profile, const char *part)
+{
+    for (uint32_t i = 0; i < profile->note_count; i++)
+        if (strstr(profile_str(profile, profile->notes[i]), part))
+            return true;
+    return false;
+}
+
+static void close_to(double a, double b)
+{
+    if (fabs(a - b) > 1e-9)
+        fail_msg("%.12f is not %.12f", a, b);
+}
+
+/* All lines, functions' lines and the remainder add up to the whole. */
+static void assert_sums(const struct profile *profile)
+{
+    struct profile_time sum = profile->untraced;
+    for (uint32_t i = 0; i < profile->file_count; i++) {
+        const struct profile_file *file = &profile->files[i];
+        struct profile_time lines = {0};
+        for (uint32_t k = 0; k < file->line_count; k++) {
+            assert_int_equal(file->lines[k].lineno, k + 1);
+            profile_time_add(&lines, &file->lines[k].time);
+        }
+        close_to(profile_time_sum(&lines), profile_time_sum(&file->time));
+        assert_int_equal(lines.samples, file->time.samples);
+        profile_time_add(&sum, &lines);
+    }
+    close_to(profile_time_sum(&sum), profile->total_sec);
+    assert_int_equal(sum.samples, profile->time.samples);
+    for (int i = 0; i < WAIT_CAUSES; i++)
+        close_to(sum.wait_sec[i], profile->time.wait_sec[i]);
+}
+
+static void kinds_go_to_their_columns(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t module = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t library = arena_make_code(&make, "/usr/lib/python3.12/os.py", "walk", 1, 90);
+    uint32_t at = arena_make_frame(&make, 0, module, 14);
+    uint32_t in_library = arena_make_frame(&make, at, library, 50);
+    arena_make_cell(&make, at, WIRE_CPU_PYTHON, 2, 20 * MS, 0);
+    arena_make_cell(&make, in_library, WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    arena_make_cell(&make, in_library, WIRE_CPU_NATIVE, 3, 30 * MS, 0);
+    arena_make_cell(&make, at, WIRE_WAIT_SOCKET, 4, 40 * MS, 10 * MS);
+    arena_make_cell(&make, at, WIRE_WAIT_STARVED, 5, 50 * MS, 0);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_sums(&profile);
+    assert_false(profile.empty);
+    const struct profile_file *file = file_named(&profile, script);
+    assert_non_null(file);
+    assert_int_equal(file->line_count, 14);
+    const struct profile_line *line = &file->lines[13];
+    close_to(line->time.python_sec, 0.03);
+    close_to(line->time.native_sec, 0.03);
+    close_to(line->time.system_sec, 0.01);
+    close_to(line->time.wait_sec[WAIT_SOCKET], 0.04);
+    close_to(line->time.wait_sec[WAIT_STARVED], 0.05);
+    assert_int_equal(line->time.samples, 2 + 1 + 3 + 1);
+    close_to(profile.total_sec, 0.07);
+    assert_string_equal(profile_str(&profile, line->text), "outer()\n");
+    assert_int_equal(file->function_count, 0);
+    assert_int_equal(profile.stack_count, 2);
+    assert_int_equal(profile.stacks[1].frame_count, 2);
+    assert_true(profile.stacks[1].frames[0].traced);
+    assert_false(profile.stacks[1].frames[1].traced);
+    profile_release(&profile);
+}
+
+/* The same with qualified names (3.11 on) and plain ones (before). */
+static void functions_by_name_and_place(void **state)
+{
+    for (int old = 0; old < 2; old++) {
+        uint32_t (*make_code)(struct arena_make *, const char *, const char *, int, int) =
+            old ? arena_make_old_code : arena_make_code;
+        struct arena_make make;
+        arena_make_init(&make, 10);
+        uint32_t codes[] = {
+            make_code(&make, script, "outer", 3, 6),
+            make_code(&make, script, old ? "inner" : "outer.<locals>.inner", 4, 5),
+            make_code(&make, script, old ? "<listcomp>" : "outer.<locals>.<listcomp>", 6, 6),
+            make_code(&make, script, old ? "inner" : "C.inner", 9, 11),
+            make_code(&make, script, old ? "<lambda>" : "C.inner.<locals>.<lambda>", 11, 11),
+            make_code(&make, script, "<lambda>", 13, 13),
+            make_code(&make, script, "<module>", 1, 14),
+        };
+        static const int lines[] = {6, 5, 6, 11, 11, 13, 14};
+        for (int i = 0; i < 7; i++)
+            arena_make_cell(&make, arena_make_frame(&make, 0, codes[i], lines[i]), WIRE_CPU_PYTHON,
+                            1, (uint64_t)(10 << i) * MS, 0);
+        put(&make, 10, 0);
+        struct report_config config = default_config();
+        struct profile profile;
+        build(&profile, &config);
+        assert_sums(&profile);
+        const struct profile_file *file = file_named(&profile, script);
+        assert_int_equal(file->function_count, 3);
+        const struct profile_line *f = function_named(&profile, file, "outer");
+        assert_int_equal(f->lineno, 3);
+        close_to(f->time.python_sec, 0.01 + 0.04);
+        f = function_named(&profile, file, "outer.<locals>.inner");
+        assert_int_equal(f->lineno, 4);
+        close_to(f->time.python_sec, 0.02);
+        f = function_named(&profile, file, "C.inner");
+        assert_int_equal(f->lineno, 9);
+        close_to(f->time.python_sec, 0.08 + 0.16);
+        profile_release(&profile);
+    }
+}
+
+static void without_source_the_qualified_name_decides(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    char *gone = mem_format("%s/program/gone.py", base);
+    uint32_t g = arena_make_code(&make, gone, "A.g", 3, 9);
+    uint32_t lambda =
+        arena_make_code(&make, gone, "A.g.<locals>.<lambda>.<locals>.<genexpr>", 5, 7);
+    arena_make_cell(&make, arena_make_frame(&make, 0, g, 4), WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    arena_make_cell(&make, arena_make_frame(&make, 0, lambda, 7), WIRE_CPU_PYTHON, 1, 20 * MS, 0);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_sums(&profile);
+    const struct profile_file *file = file_named(&profile, gone);
+    assert_non_null(file);
+    assert_int_equal(file->line_count, 7);
+    assert_string_equal(profile_str(&profile, file->lines[6].text), "");
+    assert_int_equal(file->function_count, 1);
+    assert_string_equal(profile_str(&profile, file->functions[0].text), "A.g");
+    close_to(file->functions[0].time.python_sec, 0.03);
+    assert_true(has_note(&profile, "gone.py"));
+    free(gone);
+    profile_release(&profile);
+}
+
+static void what_has_no_line_is_the_remainder(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t module = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t small = arena_make_code(&make, other, "<module>", 1, 2);
+    uint32_t library = arena_make_code(&make, "/usr/lib/python3.12/os.py", "walk", 1, 90);
+    uint32_t native = arena_make_node(&make, 0, WIRE_FRAME_NO_PYTHON, 0, 0);
+    uint32_t cut = arena_make_node(&make, 0, WIRE_FRAME_TRUNCATED, 0, 0);
+    arena_make_cell(&make, arena_make_frame(&make, cut, module, 14), WIRE_CPU_PYTHON, 40, 400 * MS,
+                    0);
+    arena_make_cell(&make, arena_make_frame(&make, 0, small, 2), WIRE_CPU_PYTHON, 1, 4 * MS, 0);
+    arena_make_cell(&make, arena_make_frame(&make, 0, library, 2), WIRE_CPU_NATIVE, 50, 500 * MS,
+                    0);
+    arena_make_cell(&make, native, WIRE_CPU_NATIVE, 10, 96 * MS, 0);
+    arena_make_cell(&make, 0, WIRE_CPU_PYTHON, 1, 1 * MS, 0);
+    arena_make_cell(&make, 4000000, WIRE_CPU_PYTHON, 1, 1 * MS, 0);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_sums(&profile);
+    close_to(profile.native_threads_sec, 0.096);
+    close_to(profile_time_sum(&profile.untraced), 0.602);
+    assert_int_equal(profile.file_count, 1); /* other.py is below the threshold */
+    assert_false(has_note(&profile, "--profile-all"));
+    profile_release(&profile);
+}
+
+static void nothing_traced_says_why(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t library = arena_make_code(&make, "/usr/lib/python3.12/os.py", "walk", 1, 90);
+    arena_make_cell(&make, arena_make_frame(&make, 0, library, 2), WIRE_CPU_PYTHON, 50, 500 * MS,
+                    0);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_false(profile.empty);
+    assert_int_equal(profile.file_count, 0);
+    assert_true(has_note(&profile, "100 % of the time was in files outside"));
+    profile_release(&profile);
+
+    arena_make_init(&make, 10);
+    put(&make, 10, 0);
+    build(&profile, &config);
+    assert_true(profile.empty);
+    profile_release(&profile);
+}
+
+static void other_lines_than_newline(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t code = arena_make_code(&make, other, "<module>", 1, 2);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 1), WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    make.header.start_real_ns = 1;
+    make.header.stacks_state = WIRE_STACKS_SELFCHECK;
+    make.header.flags = WIRE_PROCESS_JIT;
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    const struct profile_file *file = file_named(&profile, other);
+    assert_string_equal(profile_str(&profile, file->lines[0].text), "x = 1\n");
+    assert_string_equal(profile_str(&profile, file->lines[1].text), "y = 2");
+    assert_true(has_note(&profile, "was changed after"));
+    assert_true(has_note(&profile, "laid out differently"));
+    assert_true(has_note(&profile, "JIT"));
+    profile_release(&profile);
+}
+
+/* Two images of one pid (exec), and a forked child; clocks, threads, losses. */
+static void the_run_itself(void **state)
+{
+    struct arena_make make;
+    for (int i = 0; i < 3; i++) {
+        int pid = i < 2 ? 10 : 11;
+        arena_make_init(&make, pid);
+        make.header.start_mono_ns += (uint64_t)i * 100 * MS;
+        static const uint64_t starts[] = {20, 150, 0}, beats[] = {120, 300, 60};
+        make.header.start_cpu_ns = starts[i] * MS;
+        make.header.beat_cpu_ns = beats[i] * MS;
+        make.header.on_ns = (uint64_t)(300 - 100 * i) * MS;
+        make.header.off_cpu_ns = i == 1 ? 50 * MS : 0;
+        make.header.lost[WIRE_LOST_TRUNCATED] = 2;
+        make.header.sections[WIRE_LOG].dropped = 1;
+        uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+        uint32_t node = arena_make_frame(&make, 0, code, 14);
+        arena_make_cell(&make, node, WIRE_CPU_PYTHON, 5, 50 * MS, 0);
+        uint32_t thread = arena_make_thread(&make, 0x1000, pid, "python", true);
+        arena_make_log(&make, 0, node, (uint16_t)thread, WIRE_CPU_PYTHON, 5, 50000);
+        put(&make, pid, i == 1);
+    }
+    struct report_config config = default_config();
+    config.child_cpu_ns = 9999 * (uint64_t)MS; /* there are children of ours in it: not believed */
+    struct profile profile;
+    build(&profile, &config);
+    assert_sums(&profile);
+    assert_int_equal(profile.process_count, 3);
+    close_to(profile.elapsed_sec, 0.3);
+    close_to(profile.processes[1].cpu_sec, 0.18);
+    close_to(profile.processes[1].startup_sec, 0.03);
+    close_to(profile.cpu_sec, 0.12 + 0.18 + 0.06);
+    close_to(profile.startup_sec, 0.02 + 0.03);
+    close_to(profile.unsampled_sec, 0.05 + 0.05 + 0.01);
+    assert_int_equal(profile.thread_count, 3);
+    assert_int_equal(profile.threads[0].ident, 0x1000);
+    assert_int_equal(profile.threads[2].ident, 11);
+    assert_int_equal(profile.loss_count, 2);
+    assert_string_equal(profile_str(&profile, profile.losses[0].key), "truncated");
+    assert_int_equal(profile.losses[0].count, 6);
+    assert_string_equal(profile_str(&profile, profile.losses[1].key), "dropped_log");
+    assert_int_equal(profile.stack_count, 1);
+    assert_int_equal(profile.stacks[0].hits, 15);
+    const struct profile_line *line = &file_named(&profile, script)->lines[13];
+    assert_int_equal(line->stamp_count, 15);
+    close_to(line->stamps[0], 1.0);
+    close_to(line->stamps[14], 1.24);
+    profile_release(&profile);
+}
+
+static void alone_the_kernel_s_word_counts(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    make.header.start_cpu_ns = 20 * MS;
+    make.header.beat_cpu_ns = 120 * MS;
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 14), WIRE_CPU_PYTHON, 5, 50 * MS, 0);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    config.child_cpu_ns = 150 * MS;
+    struct profile profile;
+    build(&profile, &config);
+    close_to(profile.cpu_sec, 0.15);
+    close_to(profile.unsampled_sec, 0.08);
+    profile_release(&profile);
+}
+
+static void stamps_are_a_fair_choice(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t node = arena_make_frame(&make, 0, code, 14);
+    arena_make_cell(&make, node, WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    /* 100000 stamps in runs of all sizes, 1 ms apart, from second 1 on */
+    uint64_t at = 0;
+    for (uint32_t count = 1; at < 100000; count = count * 2 % 8191 + 1) {
+        arena_make_log(&make, at * MS, node, 0, WIRE_CPU_PYTHON, count, count * 1000);
+        at += count;
+    }
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    const struct profile_line *line = &file_named(&profile, script)->lines[13];
+    assert_int_equal(line->stamp_count, PROFILE_STAMPS_MAX);
+    double mean = 0;
+    for (uint32_t i = 0; i < line->stamp_count; i++) {
+        mean += line->stamps[i] / line->stamp_count;
+        assert_true(i == 0 || line->stamps[i] >= line->stamps[i - 1]);
+    }
+    /* A uniform choice of 500: the mean's standard deviation is range / sqrt(12 * 500). */
+    double range = (double)at / 1000, middle = 1 + range / 2;
+    assert_true(fabs(mean - middle) < 5 * range / sqrt(12.0 * 500));
+    profile_release(&profile);
+}
+
+static void too_many_runs_are_thinned(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t nodes[2] = {arena_make_frame(&make, 0, code, 13),
+                         arena_make_frame(&make, 0, code, 14)};
+    for (int i = 0; i < 2; i++)
+        arena_make_cell(&make, nodes[i], WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    for (uint32_t i = 0; i < 250000; i++)
+        arena_make_log(&make, (uint64_t)i * MS, nodes[i % 2], 0, WIRE_CPU_PYTHON, 1, 1000);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_int_equal(profile.run_count, PROFILE_RUNS_MAX);
+    assert_true(profile.runs[PROFILE_RUNS_MAX - 1].at_sec > 249.9);
+    profile_release(&profile);
+    config.stacks = false;
+    arena_make_init(&make, 10);
+    code = arena_make_code(&make, script, "<module>", 1, 14);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 13), WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    put(&make, 10, 0);
+    build(&profile, &config);
+    assert_int_equal(profile.run_count + profile.stack_count, 0);
+    profile_release(&profile);
+}
+
+static void the_program_is_found_below_runpy(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t run = arena_make_code(&make, "<frozen runpy>", "_run_code", 65, 90);
+    uint32_t library = arena_make_code(&make, "/usr/lib/python3.12/site.py", "<module>", 1, 90);
+    uint32_t module = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t imported = arena_make_code(&make, other, "<module>", 1, 2);
+    uint32_t outer = arena_make_frame(&make, 0, run, 88);
+    uint32_t inner = arena_make_frame(&make, outer, module, 14);
+    arena_make_cell(&make, arena_make_frame(&make, inner, imported, 1), WIRE_CPU_PYTHON, 1, MS, 0);
+    arena_make_cell(&make, arena_make_frame(&make, inner, library, 1), WIRE_CPU_PYTHON, 1, MS, 0);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    config.program = "";
+    config.is_module = true;
+    struct profile profile;
+    build(&profile, &config);
+    assert_string_equal(profile_str(&profile, profile.program), script);
+    assert_string_equal(profile_str(&profile, profile.entrypoint_dir), "");
+    assert_int_equal(profile.file_count, 2);
+    profile_release(&profile);
+}
+
+static void code_and_stdin_as_programs(void **state)
+{
+    struct arena_make make;
+    struct report_config config = default_config();
+    struct profile profile;
+    config.program = "";
+    config.program_text = "a = 1\nb = 2\n";
+    arena_make_init(&make, 10);
+    uint32_t code = arena_make_code(&make, "<string>", "<module>", 1, 2);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 2), WIRE_CPU_PYTHON, 1, MS, 0);
+    put(&make, 10, 0);
+    build(&profile, &config);
+    const struct profile_file *file = file_named(&profile, "<string>");
+    assert_string_equal(profile_str(&profile, file->lines[1].text), "b = 2\n");
+    profile_release(&profile);
+
+    config.program_text = NULL;
+    config.program_is_stdin = true;
+    arena_make_init(&make, 10);
+    code = arena_make_code(&make, "<stdin>", "<module>", 1, 2);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 2), WIRE_CPU_PYTHON, 1, MS, 0);
+    put(&make, 10, 0);
+    build(&profile, &config);
+    assert_int_equal(file_named(&profile, "<stdin>")->line_count, 2);
+    assert_int_equal(profile.note_count, 0);
+    profile_release(&profile);
+}
+
+static void relative_names_are_found(void **state)
+{
+    char *here = getcwd(NULL, 0);
+    char *program = mem_format("%s/program", base);
+    assert_int_equal(chdir(program), 0);
+    static const char *const names[] = {"main.py", "./main.py", "../program/main.py"};
+    for (int i = 0; i < 3; i++) {
+        struct arena_make make;
+        arena_make_init(&make, 10);
+        uint32_t code = arena_make_code(&make, names[i], "<module>", 1, 14);
+        arena_make_cell(&make, arena_make_frame(&make, 0, code, 14), WIRE_CPU_PYTHON, 1, MS, 0);
+        put(&make, 10, 0);
+        struct report_config config = default_config();
+        struct profile profile;
+        build(&profile, &config);
+        assert_non_null(file_named(&profile, script));
+        profile_release(&profile);
+    }
+    assert_int_equal(chdir(here), 0);
+    free(program);
+    free(here);
+}
+
+/* Cycles among nodes, and random damage, through the whole of it. */
+static void damaged_recordings(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t module = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t f = arena_make_old_code(&make, script, "outer", 3, 6);
+    uint32_t at = arena_make_frame(&make, 0, module, 14);
+    for (int i = 0; i < 20; i++)
+        at = arena_make_frame(&make, at, f, 4);
+    arena_make_cell(&make, at, WIRE_CPU_PYTHON, 3, 30 * MS, 0);
+    uint32_t loop = (uint32_t)(make.sections[WIRE_NODE].len / sizeof(struct wire_node));
+    arena_make_node(&make, loop, WIRE_FRAME_PYTHON, f, 0); /* its own parent */
+    arena_make_cell(&make, loop, WIRE_CPU_NATIVE, 3, 30 * MS, 0);
+    uint32_t thread = arena_make_thread(&make, 0x1000, 10, "python", true);
+    arena_make_log(&make, 0, at, (uint16_t)thread, WIRE_CPU_PYTHON, 3, 30000);
+    arena_make_log(&make, 0, loop, 77, WIRE_WAIT_LOCK, 3, 30000);
+    struct buf image = {0};
+    arena_make_image(&make, &image);
+    struct report_config config = default_config();
+    struct profile profile;
+    put(&make, 10, 0);
+    build(&profile, &config);
+    assert_sums(&profile);
+    close_to(profile.untraced.native_sec, 0.03);
+    profile_release(&profile);
+
+    char *path = mem_format("%s/10-0.arena", session);
+    uint64_t seed = 7;
+    int with_time = 0;
+    for (int round = 0; round < 1500; round++) {
+        struct buf copy = {0}, json = {0};
+        buf_add(&copy, image.data, image.len);
+        for (int hits = 0; hits < 3; hits++) {
+            size_t range = copy.len - WIRE_HEADER_BYTES, place = hash_mix(++seed, 1) % range;
+            copy.data[WIRE_HEADER_BYTES + place] = (char)hash_mix(++seed, 2);
+        }
+        int fd = open(path, O_WRONLY | O_CREAT, 0600);
+        assert_int_equal(write(fd, copy.data, copy.len), (ssize_t)copy.len);
+        close(fd);
+        struct err err;
+        profile_init(&profile);
+        assert_int_equal(report_build(&profile, &config, &err), 0);
+        json_write_profile(&profile, &json);
+        assert_true(json.len > 0);
+        with_time += !profile.empty;
+        profile_release(&profile);
+        buf_release(&json);
+        buf_release(&copy);
+    }
+    assert_true(with_time > 1000);
+    free(path);
+    buf_release(&image);
+}
+
+static void a_bad_file_is_noted_and_skipped(void **state)
+{
+    char *path = mem_format("%s/99-0.arena", session), *strange = mem_format("%s/x.arena", session);
+    assert_int_equal(file_write_atomic(path, "garbage!garbage!", 16, NULL), 0);
+    assert_int_equal(file_write_atomic(strange, "garbage!garbage!", 16, NULL), 0);
+    struct arena_make make;
+    arena_make_init(&make, 10);
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 14), WIRE_CPU_PYTHON, 1, MS, 0);
+    put(&make, 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_int_equal(profile.process_count, 1);
+    assert_int_equal(profile.note_count, 1);
+    assert_true(has_note(&profile, "process 99"));
+    profile_release(&profile);
+    config.session_directory = "/nonexistent";
+    struct err err = {""};
+    profile_init(&profile);
+    assert_int_equal(report_build(&profile, &config, &err), -1);
+    assert_non_null(strstr(err.text, "/nonexistent"));
+    profile_release(&profile);
+    free(path);
+    free(strange);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds_go_to_their_columns),
+        cmocka_unit_test(functions_by_name_and_place),
+        cmocka_unit_test(without_source_the_qualified_name_decides),
+        cmocka_unit_test(what_has_no_line_is_the_remainder),
+        cmocka_unit_test(nothing_traced_says_why),
+        cmocka_unit_test(other_lines_than_newline),
+        cmocka_unit_test(the_run_itself),
+        cmocka_unit_test(alone_the_kernel_s_word_counts),
+        cmocka_unit_test(stamps_are_a_fair_choice),
+        cmocka_unit_test(too_many_runs_are_thinned),
+        cmocka_unit_test(the_program_is_found_below_runpy),
+        cmocka_unit_test(code_and_stdin_as_programs),
+        cmocka_unit_test(relative_names_are_found),
+        cmocka_unit_test(damaged_recordings),
+        cmocka_unit_test(a_bad_file_is_noted_and_skipped),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
