@@ -18,7 +18,7 @@
 struct agent {
     _Atomic bool active;
     _Atomic bool has_sampler; /* the wait sampler runs */
-    const char *session; /* directory */
+    const char *session;      /* directory */
     struct wire_control *control;
     struct arena arena;
     struct tables tables;

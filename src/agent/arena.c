@@ -118,12 +118,27 @@ int arena_open_again(const struct arena *arena)
     return open(arena->path, O_RDWR | O_CLOEXEC);
 }
 
+static bool wants_more(const struct wire_section *s)
+{
+    uint32_t committed = atomic_load_explicit(&s->committed, memory_order_relaxed);
+    return committed < s->capacity &&
+           atomic_load_explicit(&s->used, memory_order_relaxed) >= committed / 2;
+}
+
+bool arena_wants_more(const struct arena *arena)
+{
+    for (int i = 0; i < WIRE_SECTIONS; i++)
+        if (wants_more(&arena->header->sections[i]))
+            return true;
+    return false;
+}
+
 void arena_grow(struct arena *arena, int fd)
 {
     for (int i = 0; i < WIRE_SECTIONS; i++) {
         struct wire_section *s = &arena->header->sections[i];
         uint32_t committed = atomic_load(&s->committed);
-        if (committed == s->capacity || atomic_load(&s->used) < committed / 2)
+        if (!wants_more(s))
             continue;
         uint32_t more = committed <= s->capacity / 2 ? committed : s->capacity - committed;
         uint64_t from = s->offset + (uint64_t)committed * s->record_bytes;

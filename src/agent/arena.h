@@ -17,10 +17,12 @@ struct arena {
     char path[512];
 };
 
-/* Create and map the file in `directory`.  Not from a handler (it makes system calls that block). */
+/* Create and map the file in `directory`.  Not from a handler (it makes system calls that block).
+ */
 bool arena_create(struct arena *arena, const char *directory);
 void arena_unmap(struct arena *arena);
 
+bool arena_wants_more(const struct arena *arena);
 /* Back more of every section that is more than half full.  `fd` as arena_open_again gives it. */
 void arena_grow(struct arena *arena, int fd);
 int arena_open_again(const struct arena *arena);

@@ -19,8 +19,6 @@
 #define PRELOAD "LD_PRELOAD="
 #define SESSION WIRE_SESSION_ENV "="
 
-extern char **environ;
-
 enum { ENTRIES_MAX = 32768, ARGUMENTS_MAX = 65536 };
 
 static char session_entry[PATH_MAX + sizeof SESSION];
@@ -80,7 +78,7 @@ const char *environment_scrub(void)
     }
     if (!session || !preload || strlen(*session) >= sizeof session_entry)
         return NULL;
-    strcpy(session_entry, *session);
+    memcpy(session_entry, *session, strlen(*session) + 1);
     /* Later entries first, so that the other pointer stays right. */
     if (session > preload) {
         remove_entry(session);
@@ -94,7 +92,8 @@ const char *environment_scrub(void)
 
 static bool follows(void)
 {
-    return session_entry[0] && agent_path[0] && agent.control && !atomic_load(&agent.control->closed);
+    return session_entry[0] && agent_path[0] && agent.control &&
+           !atomic_load(&agent.control->closed);
 }
 
 static size_t count_of(char *const *list)
@@ -214,7 +213,7 @@ AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *file,
     va_start(list##_args, first);                                                                  \
     list[0] = (char *)(uintptr_t)first;                                                            \
     for (size_t i = 1; i <= list##_count; i++)                                                     \
-        list[i] = va_arg(list##_args, char *)
+    list[i] = va_arg(list##_args, char *)
 
 AGENT_EXPORT int execl(const char *path, const char *first, ...)
 {

@@ -4,7 +4,8 @@
  * the reason for a warning: when CPython asks, the file cannot be opened and it
  * counts its own threads instead.  Only the interpreter itself is answered so.
  */
-#undef _FILE_OFFSET_BITS /* under which fopen would be another name of fopen64; here both are meant */
+#undef _FILE_OFFSET_BITS /* under which fopen would be another name of fopen64; here both are      \
+                            meant */
 
 #include "agent/agent.h"
 #include "agent/threads.h"

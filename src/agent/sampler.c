@@ -18,6 +18,7 @@ enum {
     WAIT_NOTICE_NS = 300000, /* shorter waits are scheduling noise */
     IDLE_PASSES_MAX = 4,     /* how far the passes of a sleeping program are spread out */
     STACK_BYTES = 64 * 1024,
+    RSS_EVERY = 16,              /* passes */
     PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
 };
 
@@ -165,8 +166,8 @@ static void charge(struct pass *pass)
         return;
     uint64_t idle_ns = pass->wall_ns - pass->cpu_ns;
     struct slot *main_slot = pass->main_slot;
-    bool main_external = main_slot && main_slot->placed &&
-                         waits_is_external((enum wire_kind)main_slot->wait_kind);
+    bool main_external =
+        main_slot && main_slot->placed && waits_is_external((enum wire_kind)main_slot->wait_kind);
     if (main_external || !pass->external) {
         if (main_slot)
             main_slot->charge_ns = idle_ns;
@@ -262,46 +263,63 @@ static void skip_time(uint64_t now_ns)
     }
 }
 
-static uint64_t program_cpu_ns(void)
+/* The process's CPU time, our own thread's, and the difference: what the program used. */
+struct clocks {
+    uint64_t process_ns, own_ns, program_ns;
+};
+
+static struct clocks read_clocks(void)
 {
-    return os_process_cpu_ns() - os_thread_cpu_ns();
+    struct clocks clocks = {.own_ns = os_thread_cpu_ns(), .process_ns = os_process_cpu_ns()};
+    clocks.program_ns = clocks.process_ns - clocks.own_ns;
+    return clocks;
 }
 
-static void beat(uint64_t now_ns, uint64_t wall_ns, bool on)
+static void beat(uint64_t now_ns, uint64_t wall_ns, const struct clocks *clocks, bool on)
 {
     struct wire_header *header = agent.arena.header;
-    uint64_t cpu_ns = os_process_cpu_ns();
     if (on)
         atomic_fetch_add(&header->on_ns, wall_ns);
     else
-        atomic_fetch_add(&header->off_cpu_ns, cpu_ns - atomic_load(&header->beat_cpu_ns));
+        atomic_fetch_add(&header->off_cpu_ns,
+                         clocks->process_ns - atomic_load(&header->beat_cpu_ns));
     atomic_store(&header->beat_mono_ns, now_ns);
-    atomic_store(&header->beat_cpu_ns, cpu_ns);
-    atomic_store(&header->sampler_cpu_ns, os_thread_cpu_ns());
-    atomic_store(&header->peak_rss_bytes, os_peak_rss_bytes());
+    atomic_store(&header->beat_cpu_ns, clocks->process_ns);
+    atomic_store(&header->sampler_cpu_ns, clocks->own_ns);
+}
+
+static void grow_arena(int kept_fd)
+{
+    if (!arena_wants_more(&agent.arena))
+        return;
+    int fd = kept_fd >= 0 ? kept_fd : arena_open_again(&agent.arena);
+    arena_grow(&agent.arena, fd);
+    if (kept_fd < 0)
+        os_close(&fd);
 }
 
 static void *sample_forever(void *argument)
 {
     (void)argument;
+    signals_in_sampler();
     keep_descriptors = os_private_descriptors();
     int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
     bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
-    uint64_t last_ns = agent.arena.header->start_mono_ns, interval_ns, idle_passes = 1;
-    uint64_t last_cpu_ns = program_cpu_ns();
+    uint64_t last_ns = agent.arena.header->start_mono_ns, idle_passes = 1;
+    uint64_t last_cpu_ns = read_clocks().program_ns;
     skip_time(last_ns);
-    for (;;) {
-        interval_ns = agent.control->wait_interval_ns * idle_passes;
+    for (unsigned passes = 0;; passes++) {
+        uint64_t interval_ns = agent.control->wait_interval_ns * idle_passes;
         struct timespec pause = {(time_t)(interval_ns / 1000000000u),
                                  (long)(interval_ns % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        struct clocks clocks = read_clocks();
         struct pass pass = {.now_ns = os_mono_ns()};
         pass.wall_ns = pass.now_ns - last_ns;
         last_ns = pass.now_ns;
-        uint64_t cpu_ns = program_cpu_ns();
-        if (cpu_ns > last_cpu_ns) { /* two clocks read in turn: may seem to run backwards */
-            pass.cpu_ns = cpu_ns - last_cpu_ns;
-            last_cpu_ns = cpu_ns;
+        if (clocks.program_ns > last_cpu_ns) { /* two clocks, read in turn: may seem to go back */
+            pass.cpu_ns = clocks.program_ns - last_cpu_ns;
+            last_cpu_ns = clocks.program_ns;
         }
         bool on = atomic_load(&agent.control->on);
         if (!on)
@@ -313,11 +331,10 @@ static void *sample_forever(void *argument)
             idle_passes = 1;
         else if (idle_passes < IDLE_PASSES_MAX)
             idle_passes++;
-        beat(pass.now_ns, pass.wall_ns, on);
-        int fd = arena_fd >= 0 ? arena_fd : arena_open_again(&agent.arena);
-        arena_grow(&agent.arena, fd);
-        if (arena_fd < 0)
-            os_close(&fd);
+        beat(pass.now_ns, pass.wall_ns, &clocks, on);
+        if (passes % RSS_EVERY == 0)
+            atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
+        grow_arena(arena_fd);
         tick_compact_log();
     }
     return NULL;

@@ -26,11 +26,13 @@ static struct wish wishes[4];
 static _Atomic bool installed;
 static _Atomic bool changing;
 static __thread bool wants_blocked __attribute__((tls_model("initial-exec")));
+static __thread bool is_sampler __attribute__((tls_model("initial-exec")));
 
 static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
 static sighandler_t (*real_signal)(int, sighandler_t);
 static int (*real_pthread_sigmask)(int, const sigset_t *, sigset_t *);
 static int (*real_sigprocmask)(int, const sigset_t *, sigset_t *);
+static int (*real_sigtimedwait)(const sigset_t *, siginfo_t *, const struct timespec *);
 
 void signals_init(void)
 {
@@ -38,9 +40,25 @@ void signals_init(void)
     *(void **)&real_signal = dlsym(RTLD_NEXT, "signal");
     *(void **)&real_pthread_sigmask = dlsym(RTLD_NEXT, "pthread_sigmask");
     *(void **)&real_sigprocmask = dlsym(RTLD_NEXT, "sigprocmask");
+    *(void **)&real_sigtimedwait = dlsym(RTLD_NEXT, "sigtimedwait");
     const int numbers[] = {os_sample_signal(), SIGSEGV, SIGBUS, SIGILL};
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
         wishes[i].signal = numbers[i];
+}
+
+void signals_in_sampler(void)
+{
+    is_sampler = true;
+}
+
+bool signals_sample_is_blocked(void)
+{
+    return wants_blocked;
+}
+
+void signals_inherit(bool blocked)
+{
+    wants_blocked = blocked;
 }
 
 static struct wish *wish_for(int signal)
@@ -128,6 +146,16 @@ static bool is_standard(struct wish *wish)
     return wish->copies[atomic_load(&wish->current)].sa_handler == SIG_DFL;
 }
 
+/*
+ * A signal sent to the process landed in our sampler, where no handler of the
+ * program has any business: the kernel takes any thread that does not block it
+ * when the main thread does.  There it becomes pending.
+ */
+static bool hand_to_main(int signal, siginfo_t *info)
+{
+    return !syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), signal, info);
+}
+
 static void on_fault(int signal, siginfo_t *info, void *ucontext)
 {
     if (info->si_code > 0 && guard_recover(ucontext))
@@ -138,31 +166,66 @@ static void on_fault(int signal, siginfo_t *info, void *ucontext)
     if (info->si_code == SI_USER && signal != SIGSEGV && is_standard(wish)) {
         atomic_store(&agent.control->on, signal == SIGILL);
         atomic_fetch_add(&agent.control->generation, 1);
-    } else {
+    } else if (!is_sampler || info->si_code > 0 || !hand_to_main(signal, info)) {
         pass_on(wish, info, ucontext);
     }
     errno = saved;
 }
 
+/*
+ * Guarded loads need the fault signals, which a thread may have blocked together
+ * with all others.  False when one of them is pending: to let it through would
+ * be to deliver what the program holds back.
+ */
+static bool let_faults_through(const ucontext_t *context)
+{
+    const sigset_t *mask = &context->uc_sigmask;
+    if (!sigismember(mask, SIGSEGV) && !sigismember(mask, SIGBUS))
+        return true;
+    sigset_t faults, pending;
+    if (sigpending(&pending) || sigismember(&pending, SIGSEGV) || sigismember(&pending, SIGBUS))
+        return false;
+    sigemptyset(&faults);
+    sigaddset(&faults, SIGSEGV);
+    sigaddset(&faults, SIGBUS);
+    real_pthread_sigmask(SIG_UNBLOCK, &faults, NULL); /* undone by the return */
+    return true;
+}
+
+/* No sample now: the time counts with the next one. */
+static void put_off(struct slot *slot)
+{
+    if (slot && slot->has_timer)
+        os_timer_arm(slot->timer, threads_next_interval_ns(slot));
+}
+
+/*
+ * The program sent itself the timers' signal, which it believes to be blocked.
+ * So block it, from the return on, and send it again: it is pending then.  The
+ * thread goes without samples until it unblocks the signal.
+ */
+static void hold_back(int signal, siginfo_t *info, ucontext_t *context)
+{
+    sigaddset(&context->uc_sigmask, signal);
+    if (info->si_code == SI_TKILL)
+        syscall(SYS_rt_tgsigqueueinfo, getpid(), os_gettid(), signal, info);
+    else
+        syscall(SYS_rt_sigqueueinfo, getpid(), signal, info);
+}
+
 static void on_sample(int signal, siginfo_t *info, void *ucontext)
 {
     int saved = errno;
-    if (os_timer_is_ours(info)) {
-        struct slot *slot = threads_self();
-        if (slot) {
-            /* A thread may have blocked everything: guarded loads need the fault signals. */
-            const sigset_t *mask = &((const ucontext_t *)ucontext)->uc_sigmask;
-            if (sigismember(mask, SIGSEGV) || sigismember(mask, SIGBUS)) {
-                sigset_t faults;
-                sigemptyset(&faults);
-                sigaddset(&faults, SIGSEGV);
-                sigaddset(&faults, SIGBUS);
-                real_pthread_sigmask(SIG_UNBLOCK, &faults, NULL); /* undone by the return */
-            }
-            tick_sample(slot, ucontext);
-        }
+    struct slot *slot = threads_self();
+    if (!os_timer_is_ours(info)) {
+        if (wants_blocked)
+            hold_back(signal, info, ucontext);
+        else
+            pass_on(wish_for(signal), info, ucontext);
+    } else if (slot && let_faults_through(ucontext)) {
+        tick_sample(slot, ucontext);
     } else {
-        pass_on(wish_for(signal), info, ucontext);
+        put_off(slot);
     }
     errno = saved;
 }
@@ -217,8 +280,8 @@ AGENT_EXPORT sighandler_t signal(int number, sighandler_t handler)
  * Change the mask as asked, but for the timers' signal, which stays deliverable;
  * the program is told what it would have been.
  */
-static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how,
-                       const sigset_t *set, sigset_t *was)
+static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, const sigset_t *set,
+                       sigset_t *was)
 {
     if (!atomic_load_explicit(&agent.active, memory_order_relaxed))
         return real(how, set, was);
@@ -256,4 +319,45 @@ AGENT_EXPORT int sigprocmask(int how, const sigset_t *set, sigset_t *was)
     if (!real_sigprocmask)
         signals_init();
     return change_mask(real_sigprocmask, how, set, was);
+}
+
+/* Wait as asked, but not for a signal of our timers. */
+static int wait_for(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+    if (!real_sigtimedwait)
+        signals_init();
+    for (;;) {
+        siginfo_t own;
+        int number = real_sigtimedwait(set, &own, timeout);
+        if (number == os_sample_signal() && os_timer_is_ours(&own)) {
+            put_off(threads_self());
+            continue;
+        }
+        if (number > 0 && info)
+            *info = own;
+        return number;
+    }
+}
+
+AGENT_EXPORT int sigtimedwait(const sigset_t *set, siginfo_t *info, const struct timespec *timeout)
+{
+    return wait_for(set, info, timeout);
+}
+
+AGENT_EXPORT int sigwaitinfo(const sigset_t *set, siginfo_t *info)
+{
+    return wait_for(set, info, NULL);
+}
+
+AGENT_EXPORT int sigwait(const sigset_t *set, int *number)
+{
+    int saved = errno, got;
+    do
+        got = wait_for(set, NULL, NULL);
+    while (got < 0 && errno == EINTR);
+    int failure = got < 0 ? errno : 0;
+    if (!failure)
+        *number = got;
+    errno = saved;
+    return failure;
 }

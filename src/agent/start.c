@@ -44,7 +44,7 @@ static bool map_control(void)
     if (length + sizeof "/" WIRE_CONTROL_NAME > sizeof path)
         return false;
     memcpy(path, agent.session, length);
-    strcpy(path + length, "/" WIRE_CONTROL_NAME);
+    memcpy(path + length, "/" WIRE_CONTROL_NAME, sizeof "/" WIRE_CONTROL_NAME);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -106,8 +106,9 @@ static bool open_arena(uint32_t flags)
     header->ppid = getppid();
     header->python_hex = agent.python_hex;
     header->stacks_state = agent.has_layout ? WIRE_STACKS_UNTRIED : WIRE_STACKS_UNKNOWN_PYTHON;
-    header->flags = flags | (agent.regions.jit ? WIRE_PROCESS_JIT : 0) |
-                    (agent.has_layout && agent.layout.free_threaded ? WIRE_PROCESS_FREE_THREADED : 0);
+    header->flags =
+        flags | (agent.regions.jit ? WIRE_PROCESS_JIT : 0) |
+        (agent.has_layout && agent.layout.free_threaded ? WIRE_PROCESS_FREE_THREADED : 0);
     header->start_real_ns = os_real_ns();
     header->start_mono_ns = os_mono_ns();
     header->start_cpu_ns = os_process_cpu_ns();
@@ -240,8 +241,8 @@ __attribute__((constructor)) static void load(void)
         if (add && version && agent.current_tstate && agent.code_type && agent.str_type) {
             find_runtime();
             agent.python_hex = parse_version(version());
-            agent.has_layout = layout_select(&agent.layout, agent.python_hex, agent.runtime,
-                                             agent.runtime_bytes);
+            agent.has_layout =
+                layout_select(&agent.layout, agent.python_hex, agent.runtime, agent.runtime_bytes);
             classify_init(&agent.regions, &agent.layout);
             agent.regions.jit = jit_is_on();
             add_hook(add);

@@ -9,6 +9,9 @@ enum {
     NODE_SLOTS = 262144,
     CELL_SLOTS = 131072,
     PROBES_MAX = 64,
+    FOLD_SIXTEENTHS = 12,  /* from here on recursion is folded */
+    SHORT_SIXTEENTHS = 14, /* and from here on only the innermost frames are kept */
+    SHORT_FRAMES = 4,
     FILE_BYTES_MAX = 4096,
     NAME_BYTES_MAX = 1024,
     LINE_TABLE_BYTES_MAX = 256 * 1024,
@@ -146,10 +149,11 @@ uint32_t tables_node(struct tables *t, uint32_t parent, enum wire_frame frame, u
     return made;
 }
 
-static bool nearly_full(const struct tables *t)
+/* How full the call tree is, in sixteenths. */
+static uint32_t fullness(const struct tables *t)
 {
     const struct wire_section *s = &t->arena->header->sections[WIRE_NODE];
-    return atomic_load_explicit(&s->used, memory_order_relaxed) > s->capacity / 4 * 3;
+    return atomic_load_explicit(&s->used, memory_order_relaxed) / (s->capacity / 16);
 }
 
 /* The node on the path to `node` that stands for this very frame, or 0. */
@@ -167,13 +171,17 @@ static uint32_t on_path(const struct tables *t, uint32_t node, uint32_t code, in
 uint32_t tables_stack(struct tables *t, const struct py_layout *layout,
                       const struct py_frame *frames, const struct py_walk *walk)
 {
-    uint32_t node = 0;
-    if (walk->truncated || walk->bad) {
-        node = tables_node(t, 0, WIRE_FRAME_TRUNCATED, 0, 0, 0);
-        arena_lost(t->arena, walk->bad ? WIRE_LOST_BAD_FRAME : WIRE_LOST_TRUNCATED);
+    uint32_t node = 0, full = fullness(t), count = walk->count;
+    bool fold = full >= FOLD_SIXTEENTHS, folded = false;
+    if (full >= SHORT_SIXTEENTHS && count > SHORT_FRAMES) {
+        count = SHORT_FRAMES;
+        folded = true;
     }
-    bool fold = nearly_full(t), folded = false;
-    for (uint32_t i = walk->count; i-- > 0;) {
+    if (walk->truncated || walk->bad || count < walk->count)
+        node = tables_node(t, 0, WIRE_FRAME_TRUNCATED, 0, 0, 0);
+    if (walk->truncated || walk->bad)
+        arena_lost(t->arena, walk->bad ? WIRE_LOST_BAD_FRAME : WIRE_LOST_TRUNCATED);
+    for (uint32_t i = count; i-- > 0;) {
         uint32_t code = tables_code(t, layout, frames[i].code);
         uint32_t seen = fold && code ? on_path(t, node, code, frames[i].at) : 0;
         uint16_t flags = frames[i].direct ? WIRE_NODE_DIRECT : 0;
@@ -181,10 +189,8 @@ uint32_t tables_stack(struct tables *t, const struct py_layout *layout,
                         : code ? tables_node(t, node, WIRE_FRAME_PYTHON, code, frames[i].at, flags)
                                : tables_node(t, node, WIRE_FRAME_UNKNOWN, 0, 0, 0);
         folded |= seen != 0;
-        if (!next) {
-            arena_lost(t->arena, WIRE_LOST_TABLE_FULL);
-            return node; /* charged to the caller that still fitted */
-        }
+        if (!next)
+            return 0; /* a caller that still fitted would be the wrong line */
         node = next;
     }
     if (folded)

@@ -29,7 +29,8 @@ uint32_t tables_node(struct tables *tables, uint32_t parent, enum wire_frame fra
 
 /*
  * A whole stack (frames innermost first).  When the node table is nearly full,
- * recursion is folded: a frame that is already on the path ends the loop there.
+ * recursion is folded: a frame that is already on the path ends the loop there;
+ * when even that fills it, only the innermost frames are kept.  0: no room.
  */
 uint32_t tables_stack(struct tables *tables, const struct py_layout *layout,
                       const struct py_frame *frames, const struct py_walk *walk);

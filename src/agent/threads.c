@@ -1,6 +1,7 @@
 #include "agent/threads.h"
 
 #include "agent/agent.h"
+#include "agent/signals.h"
 #include "os/os.h"
 
 #include <dlfcn.h>
@@ -74,9 +75,8 @@ uint64_t threads_next_interval_ns(struct slot *slot)
     uint64_t mean = agent.control->cpu_interval_ns;
     if (!atomic_load_explicit(&agent.control->on, memory_order_relaxed))
         return OFF_INTERVAL_NS;
-    if (mean > DENSE_INTERVAL_NS &&
-        atomic_load_explicit(&agent.arena.header->handler_count, memory_order_relaxed) <
-            DENSE_SAMPLES)
+    if (mean > DENSE_INTERVAL_NS && atomic_load_explicit(&agent.arena.header->handler_count,
+                                                         memory_order_relaxed) < DENSE_SAMPLES)
         mean = DENSE_INTERVAL_NS;
     /* Jitter keeps us out of step with a program that works in a rhythm of its own. */
     return mean / 2 + next_random(slot) % (mean + 1);
@@ -152,6 +152,7 @@ static void *run(void *argument)
     struct slot *slot = argument;
     void *(*start)(void *) = slot->start;
     void *start_argument = slot->start_argument;
+    signals_inherit(slot->blocks_signal);
     begin(slot);
     if (has_end_key)
         pthread_setspecific(end_key, slot);
@@ -169,6 +170,7 @@ AGENT_EXPORT int pthread_create(pthread_t *thread, const pthread_attr_t *attribu
     slot->start = start;
     slot->start_argument = argument;
     slot->is_main = false;
+    slot->blocks_signal = signals_sample_is_blocked();
     int failed = real_create(thread, attributes, run, slot);
     if (failed)
         threads_free(slot);

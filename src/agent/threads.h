@@ -35,17 +35,18 @@ struct slot {
     pthread_t ident;
     int timer;
     bool has_timer, is_main;
-    uint16_t record; /* id in the arena's thread section, 0: none */
+    bool blocks_signal; /* inherited: the timers' signal is to look blocked (signals.h) */
+    uint16_t record;    /* id in the arena's thread section, 0: none */
     void *(*start)(void *);
     void *start_argument;
 
     uint64_t begin_cpu_ns;
-    uint64_t last_cpu_ns; /* (own) clock at the last sample */
-    uint64_t carry_ns;    /* (own) CPU of ended threads to be charged with the next sample */
-    uint32_t random;      /* (own) */
-    struct log_cursor log; /* (own) */
-    uintptr_t root_frame; /* (own) where its complete stacks end */
-    uint32_t root_misses; /* (own) */
+    uint64_t last_cpu_ns;       /* (own) clock at the last sample */
+    uint64_t carry_ns;          /* (own) CPU of ended threads to be charged with the next sample */
+    uint32_t random;            /* (own) */
+    struct log_cursor log;      /* (own) */
+    uintptr_t root_frame;       /* (own) where its complete stacks end */
+    uint32_t root_misses;       /* (own) */
     _Atomic uintptr_t tstate;   /* last seen Python thread state */
     _Atomic uint32_t last_node; /* last CPU sample */
 
@@ -54,12 +55,12 @@ struct slot {
     uint64_t pass_cpu_ns, pass_wall_ns; /* clocks at the last pass */
     uint64_t valid_cpu_ns;              /* clock when wait_node was read: still true if unchanged */
     uint32_t wait_node, wait_kind;
-    uint64_t starved_ns; /* total at the last pass */
+    uint64_t starved_ns;                     /* total at the last pass */
     uint64_t pending_ns, pending_charged_ns; /* waits not yet placed */
-    uint64_t wait_ns, starve_ns, charge_ns; /* of this pass */
-    bool placed;                            /* of this pass: wait_node and wait_kind are true */
-    uint32_t before_node, before_kind;      /* where it waited at the last pass, 0: it ran */
-    uint64_t waited_ns;                     /* in all */
+    uint64_t wait_ns, starve_ns, charge_ns;  /* of this pass */
+    bool placed;                             /* of this pass: wait_node and wait_kind are true */
+    uint32_t before_node, before_kind;       /* where it waited at the last pass, 0: it ran */
+    uint64_t waited_ns;                      /* in all */
     struct log_cursor wait_log;
     int syscall_fd, delay_fd;
 
@@ -72,8 +73,8 @@ struct slot *threads_slot(unsigned index);
 unsigned threads_used(void); /* slots 0 .. used-1 have ever been taken */
 
 bool threads_init(void);
-void threads_add_main(void);  /* register the calling thread as the program's first */
-void threads_disown(void); /* the calling thread is no longer sampled */
+void threads_add_main(void);   /* register the calling thread as the program's first */
+void threads_disown(void);     /* the calling thread is no longer sampled */
 void threads_after_fork(void); /* forget all but the calling thread, which becomes the main one */
 void threads_free(struct slot *slot); /* of an ended thread */
 uint64_t threads_next_interval_ns(struct slot *slot);

@@ -5,10 +5,9 @@
 #include "os/os.h"
 
 enum {
-    SELF_TIME_EVERY = 16,       /* our own cost is measured at one sample in so many */
-    ROOT_MISSES_MAX = 3,        /* so many stacks in a row with a new root: it is the root now */
-    OWNER_VALID_NS = 60000000,  /* how long "this line is in native code" is believed */
-    LOG_GAP_INTERVALS = 4,      /* a longer silence ends a run of the timeline */
+    ROOT_MISSES_MAX = 3,       /* so many stacks in a row with a new root: it is the root now */
+    OWNER_VALID_NS = 60000000, /* how long "this line is in native code" is believed */
+    LOG_GAP_INTERVALS = 4,     /* a longer silence ends a run of the timeline */
 };
 
 /* node << 32 | milliseconds: who is in native code, and when that was seen. */
@@ -182,8 +181,7 @@ void tick_compact_log(void)
     for (uint32_t i = kept; i < used; i++)
         atomic_store(&((struct wire_log *)arena_record(&agent.arena, WIRE_LOG, i))->kind, 0);
     atomic_store(&s->used, kept);
-    atomic_fetch_add(&agent.arena.header->log_stride,
-                     atomic_load(&agent.arena.header->log_stride));
+    atomic_fetch_add(&agent.arena.header->log_stride, atomic_load(&agent.arena.header->log_stride));
     atomic_fetch_add(&log_epoch, 1);
     atomic_store(&log_closed, 0);
 }
@@ -205,11 +203,9 @@ void tick_sample(struct slot *slot, const void *ucontext)
             struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, slot->record);
             atomic_store_explicit(&record->cpu_ns, now - slot->begin_cpu_ns, memory_order_relaxed);
         }
-        uint64_t count = atomic_fetch_add_explicit(&header->handler_count, 1, memory_order_relaxed);
-        if (count % SELF_TIME_EVERY == 0)
-            atomic_fetch_add_explicit(&header->handler_ns,
-                                      (os_thread_cpu_ns() - now) * SELF_TIME_EVERY,
-                                      memory_order_relaxed);
+        atomic_fetch_add_explicit(&header->handler_count, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&header->handler_ns, os_thread_cpu_ns() - now,
+                                  memory_order_relaxed);
     }
     os_timer_arm(slot->timer, threads_next_interval_ns(slot));
 }

@@ -13,7 +13,7 @@ enum rule {
     RULE_NONE,
     RULE_FILE,
     RULE_SOCKET,
-    RULE_FD0,   /* by the descriptor in the first argument */
+    RULE_FD0, /* by the descriptor in the first argument */
     RULE_SLEEP,
     RULE_CHILD,
     RULE_LOOP,

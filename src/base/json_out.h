@@ -35,10 +35,12 @@ void json_out_array(struct json_out *out);
 void json_out_end(struct json_out *out); /* closes the innermost object or array */
 void json_out_key(struct json_out *out, const char *key);
 void json_out_key_raw(struct json_out *out, const char *key, size_t length); /* keys from outside */
-void json_out_string(struct json_out *out, const char *text, size_t length); /* UTF-8, bad bytes -> U+FFFD */
+void json_out_string(struct json_out *out, const char *text,
+                     size_t length); /* UTF-8, bad bytes -> U+FFFD */
 void json_out_cstr(struct json_out *out, const char *text);
 void json_out_int(struct json_out *out, int64_t value);
-void json_out_real(struct json_out *out, double value); /* shortest text that reads back; non-finite -> 0.0 */
+void json_out_real(struct json_out *out,
+                   double value); /* shortest text that reads back; non-finite -> 0.0 */
 void json_out_bool(struct json_out *out, bool value);
 void json_out_null(struct json_out *out);
 

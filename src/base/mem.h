@@ -22,9 +22,9 @@ char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Make room in a growing array for one more element: VEC_PUSH(v->items, v->count, v->cap) = x; */
 #define VEC_PUSH(items, count, cap)                                                                \
-    *(((count) == (cap) ? ((items) = mem_resize((items), (cap) = (cap) ? (cap)*2 : 16,             \
-                                                sizeof *(items)))                                  \
-                        : (items)),                                                                \
+    *(((count) == (cap)                                                                            \
+           ? ((items) = mem_resize((items), (cap) = (cap) ? (cap)*2 : 16, sizeof *(items)))        \
+           : (items)),                                                                             \
       &(items)[(count)++])
 
 struct pool {

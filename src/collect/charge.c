@@ -383,7 +383,7 @@ static struct profile_time time_of(const struct arena_cell *cell)
         double share =
             cell->charged_ns < cell->ns ? (double)cell->charged_ns / (double)cell->ns : 1;
         time.system_sec = sec * share;
-        time.samples = (uint64_t)ceil((double)cell->count * share);
+        time.samples = (uint64_t)fmin(ceil((double)cell->count * share), 1e18);
         time.square_sec2 = square_sec2; /* of the charged parts alone */
     }
     return time;

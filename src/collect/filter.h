@@ -23,9 +23,6 @@
 #ifndef COLLECT_FILTER_H
 #define COLLECT_FILTER_H
 
-#include "base/map.h"
-#include "base/mem.h"
-
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -7,6 +7,7 @@
 
 #include "wire/control.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -65,6 +66,21 @@ static void find_cpu_before(struct report *report)
         }
 }
 
+/* PID-N.arena */
+static bool parse_name(const char *name, struct recording *recording)
+{
+    char *end;
+    if (!isdigit((unsigned char)name[0]))
+        return false;
+    unsigned long pid = strtoul(name, &end, 10);
+    if (pid > INT32_MAX || end[0] != '-' || !isdigit((unsigned char)end[1]))
+        return false;
+    unsigned long image = strtoul(end + 1, &end, 10);
+    recording->pid = (int32_t)pid;
+    recording->image = (uint32_t)image;
+    return image <= UINT32_MAX && !strcmp(end, WIRE_ARENA_SUFFIX);
+}
+
 static int open_recordings(struct report *report, struct err *err)
 {
     const char *directory = report->config->session_directory;
@@ -73,18 +89,15 @@ static int open_recordings(struct report *report, struct err *err)
         return err_set(err, "cannot open '%s': %s", directory, strerror(errno));
     struct dirent *entry;
     while ((entry = readdir(dir))) {
-        int pid, end = 0;
-        unsigned image;
-        if (sscanf(entry->d_name, "%d-%u" WIRE_ARENA_SUFFIX "%n", &pid, &image, &end) != 2 ||
-            !end || entry->d_name[end])
+        struct recording recording = {0};
+        if (!parse_name(entry->d_name, &recording))
             continue;
-        struct recording recording = {.pid = pid, .image = image};
         struct err why = {""};
         char *path = mem_format("%s/%s", directory, entry->d_name);
         int rc = arena_open(&recording.arena, path, &why);
         free(path);
         if (rc < 0)
-            report_note(report, "nothing is known of process %d: %s", pid, why.text);
+            report_note(report, "nothing is known of process %d: %s", (int)recording.pid, why.text);
         if (rc)
             continue;
         VEC_PUSH(report->recordings, report->recording_count, report->recording_cap) = recording;
@@ -225,30 +238,39 @@ static void copy_config(struct report *report)
 
 /* ---- the whole ---- */
 
-/* A profile with little on its lines must say why, instead of looking empty. */
+static double cpu_of(const struct profile_time *time)
+{
+    return time->python_sec + time->native_sec;
+}
+
+/*
+ * A profile with little on its lines must say why, instead of looking empty.
+ * Measured in CPU time: helper processes that wait for work (a spawn pool's
+ * resource tracker) would otherwise look like something to be traced.
+ */
 static void note_untraced(struct report *report)
 {
     enum { WORTH_A_NOTE_PERCENT = 50 };
-    const struct profile *profile = report->profile;
-    const struct charge *charge = &report->charge;
-    double outside = profile_time_sum(&charge->untraced) - charge->native_threads_sec -
-                     profile_time_sum(&charge->nodes[CHARGE_NO_STACK].time);
-    double percent = profile_percent(profile, outside);
     const struct report_config *config = report->config;
-    bool has_patterns = (config->profile_only && config->profile_only[0]) ||
-                        (config->profile_exclude && config->profile_exclude[0]);
+    const struct charge *charge = &report->charge;
+    double all = cpu_of(&charge->total), outside = cpu_of(&charge->untraced);
+    for (int i = 0; i < CHARGE_FIRST_NODE; i++)
+        outside -= cpu_of(&charge->nodes[i].time);
+    double percent = all > 0 ? 100 * outside / all : 0;
+    bool has_patterns = config->profile_only[0] || config->profile_exclude[0];
     if (percent < WORTH_A_NOTE_PERCENT || config->profile_all)
         return;
     if (has_patterns)
         report_note(report,
-                    "%.0f %% of the time was in files that --profile-only, --profile-exclude or "
-                    "the program's directory leave out",
+                    "%.0f %% of the CPU time was in files that --profile-only, --profile-exclude "
+                    "or the program's directory leave out",
                     percent);
     else if (report->directory[0])
-        report_note(report, "%.0f %% of the time was in files outside %s: see --profile-all",
+        report_note(report, "%.0f %% of the CPU time was in files outside %s: see --profile-all",
                     percent, report->directory);
     else
-        report_note(report, "%.0f %% of the time was in library files: see --profile-all", percent);
+        report_note(report, "%.0f %% of the CPU time was in library files: see --profile-all",
+                    percent);
 }
 
 static void settle_totals(struct report *report)

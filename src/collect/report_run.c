@@ -125,8 +125,8 @@ static void add_process(struct report *report, struct recording *recording,
     version_text(header->python_hex, python, sizeof python);
     uint64_t cpu_ns = cpu_clock_ns(report, recording);
     *process = (struct profile_process){
-        .pid = header->pid,
-        .ppid = header->ppid,
+        .pid = recording->pid,
+        .ppid = header->ppid > 0 ? header->ppid : 0,
         .command = command_text(&profile->strings, header),
         .python = intern_cstr(&profile->strings, python),
         .start_sec = since(report->recordings[0].arena.header.start_mono_ns, header->start_mono_ns),

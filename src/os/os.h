@@ -17,8 +17,8 @@
 uint64_t os_mono_ns(void);
 uint64_t os_real_ns(void);
 uint64_t os_process_cpu_ns(void);
-uint64_t os_thread_cpu_ns(void);                         /* of the calling thread */
-bool os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns);      /* of any thread of this process */
+uint64_t os_thread_cpu_ns(void);                    /* of the calling thread */
+bool os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns); /* of any thread of this process */
 pid_t os_gettid(void);
 int os_sample_signal(void); /* the signal the timers send: a real-time one nobody else takes */
 
@@ -41,8 +41,8 @@ bool os_private_descriptors(void);
 
 /* What a blocked thread waits for, as far as the system tells. */
 struct os_wait {
-    bool running;    /* on a processor or runnable: not blocked at all */
-    long call;       /* system call number, -1: none (a page fault) */
+    bool running; /* on a processor or runnable: not blocked at all */
+    long call;    /* system call number, -1: none (a page fault) */
     uintptr_t args[6];
 };
 /* `fd` (and `delay_fd`) keep /proc files open between calls when `keep`; -1 at first. */

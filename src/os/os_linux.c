@@ -130,7 +130,8 @@ void os_discard(void *memory, size_t size_bytes)
 
 bool os_private_descriptors(void)
 {
-    /* Closing the copies does not touch the program's record locks: those belong to its own table. */
+    /* Closing the copies does not touch the program's record locks: those belong to its own table.
+     */
     return !syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
 }
 
@@ -243,7 +244,8 @@ void os_close(int *fd)
     *fd = -1;
 }
 
-/* Through /proc, whose "self" is the whole process: our thread may have its own descriptor table. */
+/* Through /proc, whose "self" is the whole process: our thread may have its own descriptor table.
+ */
 enum os_file_type os_file_type(int fd)
 {
     int saved = errno;
@@ -261,7 +263,7 @@ enum os_file_type os_file_type(int fd)
     if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
         return OS_FILE_PIPE; /* a terminal waits for its peer as a pipe does */
     return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode) ? OS_FILE_REGULAR
-                                                                              : OS_FILE_OTHER;
+                                                                             : OS_FILE_OTHER;
 }
 
 uint64_t os_peak_rss_bytes(void)

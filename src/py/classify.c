@@ -1,6 +1,7 @@
 #include "py/classify.h"
 
 #include "os/guard.h"
+#include "os/unwind.h"
 #include "py/symbols.h"
 
 #include <dlfcn.h>
@@ -45,12 +46,25 @@ static struct py_range module_text(const void *address)
 
 void classify_init(struct py_regions *regions, const struct py_layout *layout)
 {
-    static const char *const helpers[] = {
-        "_PyFunction_Vectorcall",   "_PyEval_EvalCodeWithName", "_PyFunction_FastCallDict",
-        "_PyEval_EvalCode",         "PyFrame_New",              "_PyFrame_New_NoTrack",
-        "_PyEval_Vector",           "PyEval_EvalFrameEx",       "_PyEval_MakeFrameVector",
-        "function_code_fastcall",   "frame_dealloc",            "_PyEval_EvalFrame",
+    /* The eval loop, the part of it that calls, and what builds and clears frames. */
+    static const char *const names[] = {
+        "_PyEval_EvalFrameDefault",
+        "call_function",
+        "_PyFunction_Vectorcall",
+        "_PyEval_EvalCodeWithName",
+        "_PyFunction_FastCallDict",
+        "_PyEval_EvalCode",
+        "PyFrame_New",
+        "_PyFrame_New_NoTrack",
+        "_PyEval_Vector",
+        "PyEval_EvalFrameEx",
+        "_PyEval_MakeFrameVector",
+        "function_code_fastcall",
+        "frame_dealloc",
+        "_PyEval_EvalFrame",
+        "_Py_CheckFunctionResult",
     };
+    _Static_assert(sizeof names / sizeof *names <= CLASSIFY_HELPERS_MAX, "room for all");
     void *eval = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
     void *linker = dlsym(RTLD_DEFAULT, "__tls_get_addr");
     *regions = (struct py_regions){0};
@@ -59,16 +73,15 @@ void classify_init(struct py_regions *regions, const struct py_layout *layout)
     regions->linker = module_text(linker);
     if (!layout->calls_need_stack)
         return;
-    struct py_range found[1 + sizeof helpers / sizeof *helpers] = {{0}};
-    const char *names[1 + sizeof helpers / sizeof *helpers] = {"_PyEval_EvalFrameDefault"};
-    size_t count = 1;
-    for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)
-        names[count++] = helpers[i];
-    symbols_find(regions->interpreter.start, names, found, count);
+    unwind_init();
+    enum { HELPERS = sizeof names / sizeof *names - 2 };
+    struct py_range found[HELPERS + 2] = {{0}};
+    symbols_find(regions->interpreter.start, names, found, HELPERS + 2);
     regions->eval = found[0];
-    for (size_t i = 1; i < count; i++)
-        if (found[i].start && regions->helper_count < CLASSIFY_HELPERS_MAX)
-            regions->helpers[regions->helper_count++] = found[i];
+    regions->eval_call = found[1];
+    for (size_t i = 0; i < HELPERS; i++)
+        if (found[i + 2].start)
+            regions->helpers[regions->helper_count++] = found[i + 2];
 }
 
 static bool in_helper(const struct py_regions *regions, uintptr_t address)
@@ -79,19 +92,18 @@ static bool in_helper(const struct py_regions *regions, uintptr_t address)
     return false;
 }
 
-/* Is a Python function being called or left?  Look at the return addresses below the eval loop. */
+/* Is the eval loop itself running, or a Python function being called or left? */
 static bool sets_up_python_call(const struct py_regions *regions, const void *ucontext)
 {
-    uintptr_t pc = guard_context_pc(ucontext), sp = guard_context_sp(ucontext);
-    if (inside(&regions->eval, pc) || in_helper(regions, pc))
-        return true;
-    unsigned bad = 0;
-    for (unsigned i = 0; i < CALL_DEPTH_MAX * 6; i++) {
-        uintptr_t word = guard_ptr(sp + i * sizeof(uintptr_t), &bad);
-        if (bad || inside(&regions->eval, word))
-            return false;
-        if (inside(&regions->interpreter, word) && in_helper(regions, word))
+    struct unwind_cursor cursor;
+    unwind_begin(&cursor, ucontext);
+    for (unsigned i = 0; i < CALL_DEPTH_MAX; i++) {
+        if (inside(&regions->eval, cursor.pc) || inside(&regions->eval_call, cursor.pc))
+            return i == 0;
+        if (in_helper(regions, cursor.pc))
             return true;
+        if (!unwind_step(&cursor))
+            return false;
     }
     return false;
 }

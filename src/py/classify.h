@@ -37,7 +37,7 @@ struct py_range {
 
 struct py_regions {
     struct py_range interpreter, linker;
-    struct py_range eval;
+    struct py_range eval, eval_call; /* the eval loop, and its call_function where it has one */
     struct py_range helpers[CLASSIFY_HELPERS_MAX]; /* functions that set up Python calls */
     unsigned helper_count;
     bool jit;

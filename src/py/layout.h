@@ -26,18 +26,18 @@ enum py_instruction {
 
 /* What an opcode says about who is running; see opcodes.h. */
 enum py_call {
-    PY_CALL_NONE,    /* not a call */
-    PY_CALL_ANY,     /* a call, of what is unknown until it runs */
-    PY_CALL_C,       /* specialised for a C function */
-    PY_CALL_PYTHON,  /* specialised for a Python function: never native */
+    PY_CALL_NONE,   /* not a call */
+    PY_CALL_ANY,    /* a call, of what is unknown until it runs */
+    PY_CALL_C,      /* specialised for a C function */
+    PY_CALL_PYTHON, /* specialised for a Python function: never native */
 };
 
 struct py_layout {
     int32_t ts_prev, ts_thread_id;
-    int32_t ts_frame;                         /* current frame directly ... */
+    int32_t ts_frame;                                   /* current frame directly ... */
     int32_t ts_cframe, cframe_current, cframe_previous; /* ... or through the C frame */
     int32_t ts_gil_requested;
-    int32_t ts_base_frame;                    /* the frame every complete chain ends in */
+    int32_t ts_base_frame; /* the frame every complete chain ends in */
 
     int32_t fr_code, fr_back, fr_instr, fr_owner, fr_tlbc_index;
     int32_t fr_is_entry;   /* not 0: entered from C.  Where absent, a shim frame says so */
@@ -47,16 +47,16 @@ struct py_layout {
     uintptr_t code_mask;   /* tag bits of the code pointer in a frame */
 
     int32_t code_file, code_name, code_first_line, code_line_table;
-    int32_t code_bytes;      /* first instruction: inside the code object ... */
-    int32_t code_bytes_ref;  /* ... or behind a pointer to a bytes object */
-    int32_t code_tlbc;       /* free-threaded: per-thread copies of the bytecode */
-    uint8_t line_format;     /* enum wire_line_format */
+    int32_t code_bytes;     /* first instruction: inside the code object ... */
+    int32_t code_bytes_ref; /* ... or behind a pointer to a bytes object */
+    int32_t code_tlbc;      /* free-threaded: per-thread copies of the bytecode */
+    uint8_t line_format;    /* enum wire_line_format */
 
     int32_t ob_type, bytes_size, bytes_data;
     int32_t str_length, str_state, str_ascii, str_compact;
     uint8_t str_kind_shift, str_compact_shift, str_ascii_shift;
 
-    const uint8_t *calls; /* 256 entries: enum py_call of each opcode */
+    const uint8_t *calls;  /* 256 entries: enum py_call of each opcode */
     bool calls_need_stack; /* calls of Python functions go through C: see classify.h */
     bool chain_may_tear;   /* a frame chain can be caught half-linked by its own thread */
     bool free_threaded;

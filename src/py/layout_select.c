@@ -9,6 +9,8 @@
 
 #define ABSENT PY_ABSENT
 
+/* clang-format off */
+
 /* What 3.8, 3.9 and 3.10 share: frame objects, linked by f_back. */
 static const struct py_layout frame_objects = {
     .ts_prev = 0, .ts_thread_id = 176, .ts_frame = 24,
@@ -93,6 +95,8 @@ static const struct positions positions[] = {
      .owner_max = 4, .calls = opcodes_3_15},
 };
 
+/* clang-format on */
+
 enum { OFFSET_LIMIT = 65536, FREE_THREADED_AT = 16, COOKIE_AT = 0, VERSION_AT = 8 };
 
 static uint64_t word_at(uintptr_t runtime, size_t offset)
@@ -121,6 +125,7 @@ static bool select_described(struct py_layout *layout, const struct positions *p
         return false;
     bool ok = true;
     bool free_threaded = word_at(runtime, FREE_THREADED_AT) != 0;
+    /* clang-format off */
     *layout = (struct py_layout){
         .ts_prev = described(runtime, p->ts_prev, &ok),
         .ts_thread_id = described(runtime, p->ts_thread_id, &ok),
@@ -153,6 +158,7 @@ static bool select_described(struct py_layout *layout, const struct positions *p
         .str_kind_shift = 2, .str_compact_shift = 5, .str_ascii_shift = 6,
         .calls = p->calls, .free_threaded = free_threaded, .may_jit = true,
     };
+    /* clang-format on */
     /* A compact string that is not ASCII has two words more in its head (utf8, utf8_length). */
     if (layout->str_compact == ABSENT)
         layout->str_compact = layout->str_ascii + 16;

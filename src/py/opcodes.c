@@ -6,6 +6,8 @@
 #define C   PY_CALL_C
 #define PY  PY_CALL_PYTHON
 
+/* clang-format off */
+
 /* 3.8 to 3.10: CALL_FUNCTION, CALL_FUNCTION_KW, CALL_FUNCTION_EX, CALL_METHOD. */
 const uint8_t opcodes_3_8[256] = {
     [131] = ANY, [141] = ANY, [142] = ANY, [161] = ANY,

@@ -19,7 +19,7 @@ static const void *piece(const struct image *image, uint64_t offset, uint64_t si
     return offset <= image->size && size <= image->size - offset ? image->bytes + offset : NULL;
 }
 
-static void match(const struct image *image, const ElfW(Shdr) *table, const ElfW(Shdr) *text,
+static void match(const struct image *image, const ElfW(Shdr) * table, const ElfW(Shdr) * text,
                   uintptr_t bias, const char *const *names, struct py_range *found, size_t count)
 {
     const ElfW(Sym) *symbols = piece(image, table->sh_offset, table->sh_size);

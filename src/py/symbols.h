@@ -12,7 +12,6 @@
  * `inside` is any address in the module's code.  Reads the module's file: not
  * from a handler.
  */
-void symbols_find(uintptr_t inside, const char *const *names, struct py_range *found,
-                  size_t count);
+void symbols_find(uintptr_t inside, const char *const *names, struct py_range *found, size_t count);
 
 #endif

@@ -16,11 +16,11 @@
  * posix_fallocate, and a writer never goes beyond: a full disk costs samples
  * (counted in `dropped`), never a SIGBUS in the user's program.
  *
- * Record ids (in `blob`: byte offsets) start at 1, so that 0 means "none".  Writers fill a record and then publish it: a code, node
- * or thread by storing its id in a record that refers to it, a cell or log
- * entry by its `kind`, which is stored last.  A record nobody refers to, or
- * whose kind is 0, is to be ignored.  Two records may hold the same thing
- * (writers never wait for each other): readers merge by content.
+ * Record ids (in `blob`: byte offsets) start at 1, so that 0 means "none".  Writers fill a record
+ * and then publish it: a code, node or thread by storing its id in a record that refers to it, a
+ * cell or log entry by its `kind`, which is stored last.  A record nobody refers to, or whose kind
+ * is 0, is to be ignored.  Two records may hold the same thing (writers never wait for each other):
+ * readers merge by content.
  */
 #ifndef WIRE_ARENA_H
 #define WIRE_ARENA_H
@@ -52,13 +52,13 @@ enum wire_kind {
     WIRE_NONE,
     WIRE_CPU_PYTHON,
     WIRE_CPU_NATIVE,
-    WIRE_CPU_CALL,     /* a call of we do not know what: Python if its call site is ever seen to enter
-                          a Python function directly (WIRE_NODE_DIRECT), else native */
-    WIRE_WAIT_FILE,    /* file or device I/O */
-    WIRE_WAIT_SOCKET,  /* network or socket I/O */
-    WIRE_WAIT_PIPE,    /* pipe, fifo, terminal */
+    WIRE_CPU_CALL,  /* a call of we do not know what: Python if its call site is ever seen to enter
+                       a Python function directly (WIRE_NODE_DIRECT), else native */
+    WIRE_WAIT_FILE, /* file or device I/O */
+    WIRE_WAIT_SOCKET, /* network or socket I/O */
+    WIRE_WAIT_PIPE,   /* pipe, fifo, terminal */
     WIRE_WAIT_SLEEP,
-    WIRE_WAIT_LOCK,    /* lock, condition, queue, join */
+    WIRE_WAIT_LOCK, /* lock, condition, queue, join */
     WIRE_WAIT_GIL,
     WIRE_WAIT_CHILD,   /* waiting for a child process */
     WIRE_WAIT_LOOP,    /* event loop: select, poll, epoll */
@@ -69,17 +69,17 @@ enum wire_kind {
 
 /* Why something is missing from the numbers; counted in wire_header.lost. */
 enum wire_loss {
-    WIRE_LOST_TABLE_FULL,   /* a sample whose stack or cell found no room */
-    WIRE_LOST_BAD_FRAME,    /* a sample whose frames could not be read: CPU kept, stack lost */
-    WIRE_LOST_TORN_WAIT,    /* a waiting thread moved while it was read; its time was kept back */
-    WIRE_LOST_LOG_FULL,     /* a timeline entry without room: totals unaffected */
-    WIRE_LOST_TIMER,        /* a thread that got no timer */
-    WIRE_LOST_SLOT,         /* a thread beyond the thread limit */
-    WIRE_LOST_TRUNCATED,    /* a stack deeper than the limit: outermost frames cut */
-    WIRE_LOST_FOLDED,       /* a stack stored with recursion folded, tables being nearly full */
-    WIRE_LOST_TEXT,         /* a name or line table too long or unreadable */
-    WIRE_LOST_GROW,         /* the arena could not grow: disk full */
-    WIRE_LOST_SAMPLER,      /* the wait sampler could not be started */
+    WIRE_LOST_TABLE_FULL, /* a sample whose stack or cell found no room */
+    WIRE_LOST_BAD_FRAME,  /* a sample whose frames could not be read: CPU kept, stack lost */
+    WIRE_LOST_TORN_WAIT,  /* a waiting thread moved while it was read; its time was kept back */
+    WIRE_LOST_LOG_FULL,   /* a timeline entry without room: totals unaffected */
+    WIRE_LOST_TIMER,      /* a thread that got no timer */
+    WIRE_LOST_SLOT,       /* a thread beyond the thread limit */
+    WIRE_LOST_TRUNCATED,  /* a stack deeper than the limit: outermost frames cut */
+    WIRE_LOST_FOLDED,     /* a stack stored with recursion folded, tables being nearly full */
+    WIRE_LOST_TEXT,       /* a name or line table too long or unreadable */
+    WIRE_LOST_GROW,       /* the arena could not grow: disk full */
+    WIRE_LOST_SAMPLER,    /* the wait sampler could not be started */
     WIRE_LOSSES,
 };
 
@@ -115,18 +115,18 @@ struct wire_header {
     uint32_t python_hex; /* PY_VERSION_HEX */
     _Atomic uint32_t stacks_state;
     _Atomic uint32_t flags;
-    _Atomic uint32_t ended; /* 1: the process came to its regular end */
-    uint64_t start_real_ns; /* when the program began, CLOCK_REALTIME */
-    uint64_t start_mono_ns; /* the same in CLOCK_MONOTONIC; log times count from here */
-    uint64_t start_cpu_ns;  /* CPU the process had used by then (interpreter start-up) */
-    uint64_t main_ident;    /* Python's ident of the main thread */
+    _Atomic uint32_t ended;        /* 1: the process came to its regular end */
+    uint64_t start_real_ns;        /* when the program began, CLOCK_REALTIME */
+    uint64_t start_mono_ns;        /* the same in CLOCK_MONOTONIC; log times count from here */
+    uint64_t start_cpu_ns;         /* CPU the process had used by then (interpreter start-up) */
+    uint64_t main_ident;           /* Python's ident of the main thread */
     _Atomic uint64_t beat_mono_ns; /* last sign of life */
     _Atomic uint64_t beat_cpu_ns;  /* process CPU time at that moment */
     _Atomic uint64_t on_ns;        /* wall time with sampling on, up to the last beat */
     _Atomic uint64_t off_cpu_ns;   /* process CPU used while sampling was off */
     _Atomic uint64_t carry_ns;     /* CPU of ended threads not yet charged to a sample */
     _Atomic uint64_t handler_count;
-    _Atomic uint64_t handler_ns;     /* our own cost in the program's threads (estimate) */
+    _Atomic uint64_t handler_ns;     /* our own cost in the program's threads */
     _Atomic uint64_t sampler_cpu_ns; /* our own cost in the sampler thread */
     _Atomic uint64_t log_stride;     /* 1: every sample is logged; 2: every other; ... */
     _Atomic uint64_t peak_rss_bytes;

@@ -39,9 +39,9 @@ enum wire_control_flags {
 struct wire_control {
     uint64_t magic;
     uint32_t version;
-    uint32_t flags;              /* enum wire_control_flags */
-    uint64_t cpu_interval_ns;    /* mean CPU time between two samples of a thread */
-    uint64_t wait_interval_ns;   /* wall time between two passes of the wait sampler */
+    uint32_t flags;            /* enum wire_control_flags */
+    uint64_t cpu_interval_ns;  /* mean CPU time between two samples of a thread */
+    uint64_t wait_interval_ns; /* wall time between two passes of the wait sampler */
     int32_t launcher_pid;
     _Atomic uint32_t on;         /* sampling now? */
     _Atomic uint32_t closed;     /* the launcher has gone: exec'd children are not followed */
@@ -50,6 +50,7 @@ struct wire_control {
 };
 
 _Static_assert(sizeof(struct wire_control) == WIRE_CONTROL_BYTES, "control page is one page");
-_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2, "shared words are lock-free");
+_Static_assert(ATOMIC_INT_LOCK_FREE == 2 && ATOMIC_LLONG_LOCK_FREE == 2,
+               "shared words are lock-free");
 
 #endif

@@ -15,11 +15,17 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+MARK = re.compile(r"#: (\w[\w ]*)\n")
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 
-# Less than the kernel's tick, so that every tick is a sample: at 250 Hz a second of CPU time has
-# 250 of them.
+# Less than the kernel's tick, so that every tick is a sample.
 SAMPLING_RATE = "0.002"
+TICK = 0.004
+
+
+def unescape(text):
+    """The profile has <, > and & in source text as \\uXXXX, for readers that make HTML of it."""
+    return re.sub(r"\\u00(26|3c|3e)", lambda found: chr(int(found.group(1), 16)), text)
 
 
 def cpu(entry):
@@ -37,6 +43,15 @@ def total(entries):
         for cause, seconds in entry["waits"].items():
             waits[cause] += seconds
     return dict(result, waits=dict(waits))
+
+
+def samples(entry):
+    """How many CPU samples an entry stands on.
+
+    Its n_samples counts charged waits too, of which there are many where the machine is busy; but
+    the timers go off at most once in a tick of the kernel.
+    """
+    return max(1, min(entry["n_samples"], cpu(entry) / TICK))
 
 
 def standard_error(share, samples):
@@ -61,6 +76,12 @@ def tolerance(share, samples, visits=None):
     return chance + 0.005
 
 
+def marks(name):
+    """The marks in a program of programs/, in order, to parametrise a test by."""
+    text = (PROGRAMS / name).read_text()
+    return list(dict.fromkeys(MARK.findall(text)))
+
+
 class Run:
     """A profiled run: what it printed, its profile, and the truth about it if it told."""
 
@@ -81,16 +102,19 @@ class Run:
         """Mark in the program's source -> its lines in the profile."""
         marked = defaultdict(list)
         for entry in self.file()["lines"]:
-            mark = re.search(r"#: (\w[\w ]*)\n", entry["line"])
+            mark = MARK.search(entry["line"])
             if mark:
                 marked[mark.group(1)].append(entry)
         return {mark: total(entries) for mark, entries in marked.items()}
 
     def function(self, name):
-        found = [entry for entry in self.file()["functions"] if entry["line"] == name]
-        names = [entry["line"] for entry in self.file()["functions"]]
-        assert len(found) == 1, "functions: %s" % names
+        functions = self.file()["functions"]
+        found = [entry for entry in functions if unescape(entry["line"]) == name]
+        assert len(found) == 1, [entry["line"] for entry in functions]
         return found[0]
+
+    def section(self, name):
+        return self.truth["sections"][name]
 
     def lines(self):
         """All lines of all files."""

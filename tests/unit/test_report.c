@@ -307,7 +307,7 @@ static void nothing_traced_says_why(void **state)
     build(&profile, &config);
     assert_false(profile.empty);
     assert_int_equal(profile.file_count, 0);
-    assert_true(has_note(&profile, "100 % of the time was in files outside"));
+    assert_true(has_note(&profile, "100 % of the CPU time was in files outside"));
     profile_release(&profile);
 
     arena_make_init(&make, 10);

@@ -152,6 +152,8 @@ static void test_headers(void **state)
 
 static void test_lambda_colons(void **state)
 {
+    check_imports("if lambda: (lambda: 0): import a\n", "1 import a [a]\n");
+    check_imports("if lambda x=lambda: 0: x: import a\n", "1 import a [a]\n");
     check_functions("def f(a=lambda: 1) -> lambda x: x:\n    pass\n", "f 1/1-2\n");
     check_lines("while lambda: {a: b}:\n    c()\n", "1-2 1-2", "1-2 1-2", "0-0 0-0");
     check_lines("for x in lambda y=lambda: 0: y, lambda: 1: z()\na()\n", "1-1 2-2", "1-1 2-2",

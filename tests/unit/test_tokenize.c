@@ -92,6 +92,8 @@ static void test_soft_keywords(void **state)
     check("match (a,\n b): # c\n  case _: x\n  case [y]: z\n",
           "K:match O:( N:a O:, N:b O:) O:: C:# c L I K:case N:_ O:: N:x L "
           "K:case O:[ N:y O:] O:: N:z L <");
+    check("match:\n", "N:match O:: L");
+    check("if a:\n case = 1\n", "K:if N:a O:: L I N:case O:= #:1 L <");
     check("type X = int\ntype X[T] = T\ntype(x)\ntype = 1\nx = type\n",
           "K:type N:X O:= B:int L K:type N:X O:[ N:T O:] O:= N:T L B:type O:( N:x O:) L "
           "B:type O:= #:1 L N:x O:= B:type L");
@@ -106,6 +108,7 @@ static void test_indentation(void **state)
     check("x = [\n  1,\n2]\ny\n", "N:x O:= O:[ #:1 O:, #:2 O:] L N:y L");
     /* Between two levels, an error in Python: stays in the inner one. */
     check("if a:\n    b\n  c\n  d\ne\n", "K:if N:a O:: L I N:b L N:c L N:d L < N:e L");
+    check("if a:\n \\\n   if b:\n  c\n", "K:if N:a O:: L I K:if N:b O:: L I N:c L < <");
     check("\fif a:\n \\\n   b\n c\n", "K:if N:a O:: L I N:b L N:c L <");
 }
 

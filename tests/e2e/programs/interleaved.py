@@ -1,24 +1,26 @@
-"""Work that changes place every few microseconds; the shares are 1:2:3 by construction."""
+"""Work that changes place every few microseconds; the shares are 1:2:3 by construction.
+
+All lists hold the same object, so that each round of a loop costs the same.
+"""
 
 from measure import busy, finish
 
-LOOPS = 200
-ONE, TWO, THREE = [1] * 1000, [1] * 2000, [1] * 3000
+ONE, TWO, THREE = [1] * 500, [1] * 1000, [1] * 1500
 
 
 def one():
-    for i in range(LOOPS):
-        i * i
+    for i in ONE:
+        i + i
 
 
 def two():
-    for i in range(2 * LOOPS):
-        i * i
+    for i in TWO:
+        i + i
 
 
 def three():
-    for i in range(3 * LOOPS):
-        i * i
+    for i in THREE:
+        i + i
 
 
 def in_functions():
@@ -29,7 +31,7 @@ def in_functions():
 
 
 def in_lines():
-    for _ in range(50):
+    for _ in range(100):
         sum(ONE)  #: sum 1
         sum(TWO)  #: sum 2
         sum(THREE)  #: sum 3

@@ -15,19 +15,38 @@ import json  # the clocks above come first: what is imported is part of the prog
 sections = {}
 
 
+def starved():
+    """How long this thread was able to run but had no processor, as the kernel counts it."""
+    try:
+        with open("/proc/thread-self/schedstat") as stream:
+            return int(stream.read().split()[1]) * 1e-9
+    except OSError:
+        return 0
+
+
+def clocks():
+    return {
+        "cpu": time.thread_time(),
+        "process": time.process_time(),
+        "wall": time.perf_counter(),
+        "starved": starved(),
+    }
+
+
 class section:
-    """`with section("name"):` notes the CPU time of this thread and the wall time of the block."""
+    """`with section("name"):` adds up, under that name, how far the clocks went in the block."""
 
     def __init__(self, name):
         self.name = name
 
     def __enter__(self):
-        self.wall = time.perf_counter()
-        self.cpu = time.thread_time()
+        self.before = clocks()
 
     def __exit__(self, *exception):
-        cpu = time.thread_time() - self.cpu
-        sections[self.name] = {"cpu": cpu, "wall": time.perf_counter() - self.wall}
+        after = clocks()
+        sums = sections.setdefault(self.name, dict.fromkeys(after, 0))
+        for clock in after:
+            sums[clock] += after[clock] - self.before[clock]
 
 
 def busy(name, seconds, chunk):

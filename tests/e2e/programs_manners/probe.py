@@ -24,6 +24,7 @@ import time
 import warnings
 
 libc = ctypes.CDLL(None, use_errno=True)
+libc.getenv.restype = ctypes.c_char_p
 
 
 def file_kind(fd):
@@ -211,7 +212,7 @@ def main():
         "builtins": dir(__builtins__),
         "importer cache": sorted(sys.path_importer_cache),
         "environment": list(os.environ.items()),
-        "c environment": [libc.getenv(name) for name in (b"LD_PRELOAD", b"SCALENE_SESSION")],
+        "c environment": [str(libc.getenv(name)) for name in (b"LD_PRELOAD", b"SCALENE_SESSION")],
         "descriptors": descriptors(),
         "threads": [thread.name for thread in threading.enumerate()],
         "main thread": [threading.main_thread().name, threading.get_native_id() == os.getpid()],

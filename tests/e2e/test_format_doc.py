@@ -1,0 +1,67 @@
+"""docs/format.md against what the writer writes: every key is documented, and nothing else is."""
+
+import json
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A golden profile has no reason to wait for each of these causes; json_write's unit test has all.
+CAUSES = {"child", "file", "gil", "lock", "loop", "other", "pipe", "sleep", "socket", "starved"}
+
+
+def documented():
+    """Heading -> the fields in the tables below it."""
+    fields, heading = {}, None
+    for row in (ROOT / "docs/format.md").read_text(encoding="utf-8").splitlines():
+        if row.startswith("## "):
+            heading = fields.setdefault(row[3:], [])
+        elif match := re.match(r"\| `(\w+)` \|", row):
+            heading.append(match[1])
+    return fields
+
+
+def written():
+    """The same from the golden profile."""
+    profile = json.loads((ROOT / "tests/golden/basic.json").read_text(encoding="utf-8"))
+    files = list(profile["files"].values())
+    lines = [line for file in files for line in file["lines"]]
+    functions = [function for file in files for function in file["functions"]]
+    frames = [frame for frames, _ in profile["combined_stacks"] for frame in frames]
+    waits = [owner["waits"] for owner in [profile, *lines, *functions]]
+    assert lines and functions and frames
+    return {
+        "Top level": [profile],
+        "File": files,
+        "Line": lines,
+        "Waits": [{**dict.fromkeys(CAUSES), **one} for one in waits],
+        "Untraced": [profile["untraced"]],
+        "Stacks": [{**frame, **stats} for frame in frames for _, stats in profile["stacks"]],
+        "Timeline": profile["combined_stacks_timeline"],
+        "Losses": profile["losses"],
+        "Overhead": [profile["overhead"]],
+        "Sampling": [profile["sampling"]],
+        "Processes": profile["processes"],
+        "Threads": profile["threads"],
+    }, functions
+
+
+def test_every_key_once_and_no_other():
+    objects, _ = written()
+    tables = documented()
+    assert list(tables) == ["Top level", "File", "Line", "Waits", "Untraced", "Stacks", "Timeline", "Losses",
+                            "Overhead", "Sampling", "Processes", "Threads"]
+    for heading, values in objects.items():
+        assert values, f"the golden profile has nothing for {heading}"
+        assert len(tables[heading]) == len(set(tables[heading])), heading
+        for value in values:
+            assert set(value) == set(tables[heading]), heading
+
+
+def test_functions_lack_what_only_lines_have():
+    objects, functions = written()
+    line = set(objects["Line"][0])
+    only_lines = {key for key in line if key.startswith(("start_", "end_"))}
+    assert len(only_lines) == 6
+    for function in functions:
+        assert set(function) == line - only_lines

@@ -1,0 +1,299 @@
+"""The profiled program cannot tell that it is profiled, and is not harmed where we cannot work."""
+
+import difflib
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import zipfile
+
+import pytest
+
+from side_by_side import PROGRAMS, SideBySide, assert_same, lines_hit, sampled_sec
+
+PROBE = PROGRAMS / "probe.py"
+
+
+@pytest.fixture
+def both(python, scalene, tmp_path):
+    return SideBySide(python, scalene, tmp_path)
+
+
+@pytest.fixture
+def newest(newest_python, scalene, tmp_path):
+    return SideBySide(newest_python, scalene, tmp_path)
+
+
+def assert_same_view(plain, profiled):
+    """Compare two outputs of the probe; say only what differs."""
+    assert plain.status == 0, plain
+    assert plain.stdout.startswith("{") and len(plain.stdout) > 5000, plain
+    assert profiled.status == 0, profiled
+    difference = list(
+        difflib.unified_diff(plain.stdout.split("\n"), profiled.stdout.split("\n"), n=2, lineterm="")
+    )
+    assert not difference, "\n".join(difference[:60])
+    assert_same(plain, profiled)
+
+
+# Words before the program, environment.
+WAYS = {
+    "plain": ([], {}),
+    "isolated": (["-I"], {}),
+    "no-site": (["-S"], {}),
+    "no-environment": (["-E"], {}),
+    "optimised": (["-OO", "-B", "-u", "-s"], {}),
+    "dev": (["-X", "dev"], {}),
+    "warnings": (["-W", "error"], {}),
+    "debug-malloc": ([], {"PYTHONMALLOC": "debug"}),
+    "malloc": ([], {"PYTHONMALLOC": "malloc"}),
+    "faulthandler": (["-X", "faulthandler"], {}),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_program_sees_the_same(both, way):
+    flags, environment = WAYS[way]
+    words = [*flags, PROBE, "an argument", "--two", "-o", "x"]
+    if way != "plain":
+        words = words[: len(flags) + 1]
+    else:
+        words.insert(len(flags) + 1, "---")
+    plain = both.plain(*[word for word in words if word != "---"], env=environment)
+    profiled = both.profiled(*words, env=environment)
+    assert_same_view(plain, profiled)
+
+
+def make_package(directory):
+    package = directory / "package"
+    package.mkdir()
+    shutil.copy(str(PROBE), str(package / "__main__.py"))
+    return package
+
+
+def as_module(directory):
+    make_package(directory)
+    return ["-m", "package", "word"], {}
+
+
+def as_directory(directory):
+    return [str(make_package(directory)), "word"], {}
+
+
+def as_zip(directory):
+    path = directory / "program.zip"
+    with zipfile.ZipFile(str(path), "w") as archive:
+        archive.write(str(PROBE), "__main__.py")
+    return [str(path), "word"], {}
+
+
+def as_stdin(directory):
+    return ["-", "word"], {"input": PROBE.read_text()}
+
+
+@pytest.mark.parametrize("form", [as_module, as_directory, as_zip, as_stdin])
+def test_forms_of_a_program(newest, form, tmp_path):
+    words, options = form(tmp_path)
+    plain = newest.plain(*words, **options)
+    assert_same_view(plain, newest.profiled(*words, **options))
+
+
+@pytest.mark.parametrize("separator", [":", " "])
+def test_preload_of_the_user(newest, separator):
+    """Our library goes before the user's own; the program and its children see only the latter."""
+    environment = {"LD_PRELOAD": separator.join(["libm.so.6", "libdl.so.2"])}
+    plain = newest.plain(PROBE, env=environment)
+    profiled = newest.profiled(PROBE, env=environment)
+
+    def in_any_order(text):  # ours moves the variable to the end of the list
+        return sorted(text.replace(",", "").split("\n"))
+
+    assert "libm.so.6" in plain.stdout
+    assert in_any_order(profiled.stdout) == in_any_order(plain.stdout)
+
+
+def test_signals_inherited(newest):
+    """Ignored and blocked signals stay so for the program."""
+
+    def set_up():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2, signal.SIGCHLD})
+
+    show = PROGRAMS / "signals_inherited.py"
+    plain = newest.plain(show, preexec_fn=set_up)
+    profiled = newest.profiled(show, preexec_fn=set_up)
+    assert "ignored" in plain.stdout
+    assert_same(plain, profiled)
+
+
+@pytest.mark.parametrize("program", ["signals_all", "signals_waiting"])
+def test_signals(both, program):
+    words = [PROGRAMS / (program + ".py")]
+    plain = both.plain(*words)
+    assert plain.status == 0, plain
+    assert_same(plain, both.profiled(*words, options=["--cpu-sampling-rate", "0.001"]))
+
+
+def test_thread_that_blocks_all_signals(both):
+    program = PROGRAMS / "blocked_thread.py"
+    line = program.read_text().split("\n").index("        sum(range(500))  # here") + 1
+    profiled = both.profiled(program, "0.5")
+    assert profiled.stdout == "done\n"
+    assert lines_hit(profiled.profile, "blocked_thread.py").get(line, 0) > 0.3
+
+
+def test_no_interrupted_calls(both):
+    """The timers' signal comes only while a thread runs, so that no wait is ever cut short."""
+    profiled = both.profiled(
+        PROGRAMS / "eintr.py", "2", options=["--cpu-sampling-rate", "0.001"]
+    )
+    assert profiled.stdout == "interrupted: {}\n", profiled
+    assert sampled_sec(profiled.profile) > 0.3  # there were signals to be interrupted by
+
+
+# ---- where the profiler cannot work as it would like ----
+
+LIMITED = PROGRAMS / "limited.py"
+
+
+def limit(which, value):
+    def set_up():
+        resource.setrlimit(which, (value, value))
+
+    return set_up
+
+
+def close_all(*descriptors):
+    def set_up():
+        for descriptor in descriptors:
+            os.close(descriptor)
+
+    return set_up
+
+
+CONDITIONS = {
+    "file size": limit(resource.RLIMIT_FSIZE, 4096),
+    "no file at all": limit(resource.RLIMIT_FSIZE, 0),
+    "few descriptors": limit(resource.RLIMIT_NOFILE, 10),
+    "very few descriptors": limit(resource.RLIMIT_NOFILE, 6),
+    "little memory": limit(resource.RLIMIT_AS, 96 << 20),
+    "no core": limit(resource.RLIMIT_CORE, 0),
+    "no locked memory": limit(resource.RLIMIT_MEMLOCK, 0),
+    "no pending signals": limit(resource.RLIMIT_SIGPENDING, 0),
+    "small stack": limit(resource.RLIMIT_STACK, 256 << 10),
+    "no stdin": close_all(0),
+    "no stdout": close_all(1),
+    "no stderr": close_all(2),
+    "no streams": close_all(0, 1, 2),
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+def test_limits(both, condition):
+    """The program runs to its end with its own output, status and descriptor numbers."""
+    set_up = CONDITIONS[condition]
+    plain = both.plain(LIMITED, preexec_fn=set_up)
+    assert plain.status == 3, plain
+    assert_same(plain, both.profiled(LIMITED, preexec_fn=set_up))
+
+
+def test_deleted_directory(newest, tmp_path):
+    gone = tmp_path / "gone"
+
+    def set_up():
+        os.mkdir(str(gone))
+        os.chdir(str(gone))
+        os.rmdir(str(gone))
+
+    plain = newest.plain(LIMITED, preexec_fn=set_up)
+    assert plain.status == 3
+    profiled = newest.profiled(LIMITED, preexec_fn=set_up)
+    assert_same(plain, profiled)
+    assert profiled.profile
+
+
+def test_unwritable_temporary_directory(newest, tmp_path):
+    """A file where the directory should be: unwritable for root too."""
+    blocker = tmp_path / "file"
+    blocker.write_text("")
+    plain = newest.plain(LIMITED)
+    profiled = newest.profiled(LIMITED, env={"TMPDIR": str(blocker)})
+    assert_same(plain, profiled)
+    assert profiled.profile
+
+
+@pytest.fixture
+def tiny_filesystem(tmp_path):
+    """A file system of 64 kB, of which nothing is left."""
+    if os.geteuid() != 0:
+        pytest.skip("mounting takes root")
+    place = tmp_path / "tiny"
+    place.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "none", str(place)],
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
+    if mount.returncode:
+        pytest.skip("cannot mount a file system here: " + mount.stderr.strip())
+    yield place
+    subprocess.check_call(["umount", str(place)])
+
+
+def test_full_temporary_directory(newest, tiny_filesystem):
+    """Another place is used where there is one."""
+    plain = newest.plain(LIMITED)
+    profiled = newest.profiled(LIMITED, env={"TMPDIR": str(tiny_filesystem)})
+    assert_same(plain, profiled)
+    assert profiled.profile
+
+
+def test_no_room_anywhere(newest, tiny_filesystem):
+    """The agent finds no room for its file: the program runs all the same."""
+    if shutil.which("unshare") is None:
+        pytest.skip("unshare is not installed")
+    script = 'mount --bind "$0" /tmp && mount --bind "$0" /dev/shm && exec "$@"'
+    probe = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, str(tiny_filesystem), "true"],
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+    )
+    if probe.returncode:
+        pytest.skip("no private mounts here: " + probe.stderr.strip())
+    # The profile and the program's directory must not vanish below /tmp.
+    plain = newest.plain(LIMITED)
+    command = newest.profiled_command(LIMITED)
+    command[command.index("-o") + 1] = "/dev/null/nowhere.json"
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script, str(tiny_filesystem), *command],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        universal_newlines=True,
+        env={**os.environ, "TMPDIR": str(tiny_filesystem)},
+        cwd="/",
+        timeout=60,
+    )
+    assert (done.returncode, done.stdout) == (plain.status, plain.stdout), done.stderr
+    assert "scalene: " in done.stderr
+
+
+def test_descriptors_closed_by_the_program(both):
+    """Programs that close everything they did not open (daemons) close nothing of ours."""
+    text = (
+        "import os, time\n"
+        "os.closerange(3, 1000)\n"
+        "end = time.process_time() + 0.2\n"
+        "while time.process_time() < end:\n"
+        "    sum(range(1000))\n"
+        "print([os.open('/dev/null', 0) for _ in range(5)])\n"
+    )
+    program = both.directory / "closer.py"
+    program.write_text(text)
+    plain = both.plain(program)
+    profiled = both.profiled(program)
+    assert_same(plain, profiled)
+    assert lines_hit(profiled.profile, "closer.py").get(5, 0) > 0.1

@@ -1,0 +1,73 @@
+"""The numbers of a profile add up, and to the time that the program really took."""
+
+import pytest
+
+import truth
+
+PROGRAMS = ["shares.py", "kinds.py", "waits.py", "threads.py", "interleaved.py"]
+
+
+@pytest.fixture(scope="module", params=PROGRAMS)
+def run(request, scalene, python):
+    return truth.run(scalene, python, request.param)
+
+
+def sampled(run):
+    """CPU seconds on lines, and off them but labelled so."""
+    untraced = run.profile["untraced"]
+    return sum(map(truth.cpu, run.lines())) + untraced["python_sec"] + untraced["native_sec"]
+
+
+def test_lines_and_labelled_remainder_are_the_cpu_time(run):
+    profile = run.profile
+    labelled = sampled(run) + profile["unsampled_sec"] + profile["startup_sec"]
+    assert labelled == pytest.approx(profile["cpu_time_sec"], rel=0.02)
+
+
+def test_cpu_time_is_the_process_cpu_time(run):
+    # The interpreter's end comes after the program looked at its clock for the last time.
+    true_sec = run.truth["cpu_at_end"]
+    assert run.profile["cpu_time_sec"] == pytest.approx(true_sec, abs=0.02 * true_sec + 0.02)
+
+
+def test_little_is_unsampled(run):
+    """What no sample saw is our own thread, and at most the last interval of each thread."""
+    profile = run.profile
+    own = profile["overhead"]["sampler_sec"]
+    allowed = 0.02 * profile["cpu_time_sec"] + len(profile["threads"]) * 2 * truth.TICK
+    assert abs(profile["unsampled_sec"] - own) <= allowed
+
+
+def test_startup_is_what_came_before_the_program(run):
+    # The program reads its clock after its source was compiled and measure.py was found.
+    before = run.truth["cpu_at_start"]
+    assert before - 0.03 <= run.profile["startup_sec"] <= before
+
+
+def test_seconds_and_percents_agree(run):
+    profile = run.profile
+    whole = profile["total_time_sec"]
+    assert truth.cpu(profile) + profile["system_sec"] == pytest.approx(whole)
+    for line in run.lines():
+        percent = line["n_cpu_percent_python"] + line["n_cpu_percent_c"] + line["n_sys_percent"]
+        assert percent == pytest.approx(100 * (truth.cpu(line) + line["system_sec"]) / whole)
+
+
+def test_percents_are_of_100(run):
+    percents = [
+        line["n_cpu_percent_python"] + line["n_cpu_percent_c"] + line["n_sys_percent"]
+        for line in run.lines()
+    ]
+    assert sum(percents) + run.profile["untraced"]["percent"] == pytest.approx(100)
+
+
+def test_files_are_the_sum_of_their_lines(run):
+    for file in run.profile["files"].values():
+        whole = truth.total(file["lines"])
+        for key in ("cpu_python_sec", "cpu_native_sec", "system_sec", "n_samples"):
+            assert file[key] == pytest.approx(whole[key])
+
+
+def test_nothing_was_lost(run):
+    kinds = {loss["kind"] for loss in run.profile["losses"]}
+    assert kinds <= {"torn_wait", "bad_frame"}

@@ -1,0 +1,70 @@
+"""Each thread's CPU time counts in full, and threads that do nothing are charged nothing."""
+
+import pytest
+
+import truth
+
+NAMES = ["one", "two", "three"]
+
+
+@pytest.fixture(scope="module")
+def threads(scalene, python):
+    return truth.run(scalene, python, "threads.py")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_share(threads, name):
+    whole = truth.total(threads.marked[each] for each in NAMES)
+    share = truth.cpu(threads.marked[name]) / truth.cpu(whole)
+    true_share = threads.section(name)["cpu"] / sum(threads.section(each)["cpu"] for each in NAMES)
+    assert share == pytest.approx(
+        true_share, abs=truth.tolerance(true_share, truth.samples(whole))
+    )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_waits_of_a_computing_thread(threads, name):
+    """It waits for its turn only, and that is not charged while another thread computes."""
+    entry, section = threads.marked[name], threads.section(name)
+    causes = entry["waits"]
+    turn = causes.get("gil", 0) + causes.get("starved", 0)
+    assert turn >= 0.9 * sum(causes.values())
+    assert turn == pytest.approx(section["wall"] - section["cpu"], rel=0.2, abs=0.05)
+
+
+def test_gil_is_named(threads):
+    """Three threads that compute on one GIL wait for it; what they wait beyond that is known."""
+    for name in NAMES:
+        entry, section = threads.marked[name], threads.section(name)
+        least = section["wall"] - section["cpu"] - section["starved"]
+        assert entry["waits"]["gil"] >= 0.5 * least
+
+
+def test_idle_workers_are_charged_nothing(threads):
+    idle = threads.marked["idle"]
+    assert truth.cpu(idle) <= 0.01 * truth.cpu(threads.profile)
+    assert idle["system_sec"] == 0
+    # Three of them wait almost from the beginning to the end.
+    assert idle["waits"]["lock"] >= 0.8 * 3 * threads.truth["wall"]
+
+
+def test_idle_pool_is_charged_nothing(threads):
+    untraced = threads.profile["untraced"]
+    assert untraced["system_sec"] <= 0.03 * threads.profile["total_time_sec"]
+
+
+def test_sleeper_beside_work_is_charged_for_idle_moments_only(threads):
+    """It is charged when nobody runs: at the end, when the main thread waits for it."""
+    beside, alone = threads.section("beside"), threads.section("sleeper")
+    most = alone["wall"] + (beside["wall"] - beside["cpu"])
+    slack = 0.03 * threads.truth["wall"]
+    charged = threads.marked["sleeper"]["system_sec"]
+    assert alone["wall"] - slack <= charged <= most + slack
+
+
+def test_threads_of_the_profile(threads):
+    """The threads' own CPU times are those they measured."""
+    measured = sorted(thread["cpu_sec"] for thread in threads.profile["threads"])
+    assert sum(measured) == pytest.approx(
+        threads.truth["cpu_at_end"] - threads.profile["startup_sec"], rel=0.05, abs=0.02
+    )

@@ -1,0 +1,99 @@
+"""Waiting is charged to the line that waits, for as long as it did, and by its cause."""
+
+import pytest
+
+import truth
+
+POINTS = 0.03
+
+CAUSES = {
+    "sleep": "sleep",
+    "naps": "sleep",
+    "alternate": "sleep",
+    "recv": "socket",
+    "recv_timeout": "socket",
+    "accept": "socket",
+    "pipe": "pipe",
+    "child": "child",
+    "lock": "lock",
+    "event": "lock",
+    "queue": "lock",
+    "select": "loop",
+    "selector": "loop",
+    "asyncio": "loop",
+    "fsync": "file",
+}
+
+# A main thread that waits for another one is not what the time goes to: the other one's wait is.
+# Line of the main thread -> line of the other one.
+WAITED_FOR = {"held_lock": "holder", "join": "joined"}
+
+
+@pytest.fixture(scope="module")
+def waits(scalene, python):
+    return truth.run(scalene, python, "waits.py")
+
+
+def waited(section):
+    """Least and most seconds of waiting.
+
+    A thread that could run but has no processor waits too, but on which side of the line's end
+    that happens cannot be told.
+    """
+    most = section["wall"] - section["cpu"]
+    return most - section["starved"], most
+
+
+def assert_within(seconds, section, run):
+    slack = POINTS * run.truth["wall"]
+    least, most = waited(section)
+    assert least - slack <= seconds <= most + slack
+
+
+@pytest.mark.parametrize("mark", CAUSES)
+def test_charge(waits, mark):
+    assert_within(waits.marked[mark]["system_sec"], waits.section(mark), waits)
+
+
+@pytest.mark.parametrize("mark", CAUSES)
+def test_cause(waits, mark):
+    least, most = waited(waits.section(mark))
+    if least < 0.05:
+        pytest.skip("it waited for %.0f ms only" % (1000 * least))
+    causes = waits.marked[mark]["waits"]
+    asleep = sum(causes.values()) - causes.get("starved", 0)
+    assert causes.get(CAUSES[mark], 0) >= 0.9 * asleep > 0
+
+
+@pytest.mark.parametrize("mark", WAITED_FOR)
+def test_wait_for_a_thread_that_waits(waits, mark):
+    section, entry = waits.section(mark), waits.marked[mark]
+    other = waits.marked[WAITED_FOR[mark]]
+    assert_within(other["system_sec"], section, waits)
+    assert other["waits"]["sleep"] >= 0.9 * sum(other["waits"].values())
+    # The main thread's own wait is known, but not charged.
+    assert_within(entry["waits"]["lock"], section, waits)
+    assert entry["system_sec"] <= POINTS * waits.truth["wall"]
+
+
+def test_thread_is_not_charged_beside_an_external_wait(waits):
+    """The main thread waits for a socket: whatever another thread waits for, it is not charged."""
+    sender = waits.marked["sender"]
+    assert_within(sender["waits"]["sleep"], waits.section("recv"), waits)
+    assert sender["system_sec"] <= POINTS * waits.truth["wall"]
+
+
+def test_waiting_lines_use_no_cpu(waits):
+    for mark in CAUSES:
+        slack = 0.01 * waits.truth["wall"]
+        assert truth.cpu(waits.marked[mark]) <= waits.section(mark)["cpu"] + slack, mark
+
+
+def test_computing_lines_do_not_wait(waits):
+    """What they wait is for a processor."""
+    causes = waits.marked["compute"]["waits"]
+    assert sum(causes.values()) - causes.get("starved", 0) <= POINTS * waits.truth["wall"]
+
+
+def test_every_moment_is_charged_once(waits):
+    assert waits.profile["total_time_sec"] == pytest.approx(waits.truth["wall"], rel=0.02, abs=0.05)

@@ -1,0 +1,235 @@
+/* The arena and the tables over it: growth, limits, and many writers at once. */
+#include "agent/tables.h"
+#include "fake_python.h"
+#include "faults.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char directory[64];
+static struct py_layout layout;
+static struct arena arena;
+static struct tables tables;
+
+static int open_all(void **state)
+{
+    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/tables-XXXXXX");
+    if (!mkdtemp(directory) || !layout_select(&layout, 0x030c01f0, 0, 0))
+        return -1;
+    memset(&arena, 0, sizeof arena);
+    return arena_create(&arena, directory) && tables_init(&tables, &arena) ? 0 : -1;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    unlink(arena.path);
+    arena_unmap(&arena);
+    return rmdir(directory);
+}
+
+static void test_file(void **state)
+{
+    (void)state;
+    struct stat st;
+    assert_int_equal(stat(arena.path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0600);
+    struct arena second = {0};
+    assert_true(arena_create(&second, directory)); /* the same pid again gets another name */
+    assert_string_not_equal(second.path, arena.path);
+    unlink(second.path);
+    arena_unmap(&second);
+    assert_false(arena_create(&second, "/nonexistent"));
+    struct rlimit old, low;
+    getrlimit(RLIMIT_FSIZE, &old);
+    low = (struct rlimit){1 << 20, old.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &low);
+    assert_false(arena_create(&second, directory)); /* and no SIGXFSZ */
+    setrlimit(RLIMIT_FSIZE, &old);
+}
+
+static void test_growth(void **state)
+{
+    (void)state;
+    struct wire_section *s = &arena.header->sections[WIRE_CELL];
+    uint32_t first = s->committed, taken = 0;
+    while (arena_append(&arena, WIRE_CELL, 1))
+        taken++;
+    assert_int_equal(taken, first - 1);
+    assert_int_equal(s->dropped, 1);
+    assert_true(arena_wants_more(&arena));
+    int fd = arena_open_again(&arena);
+    while (s->committed < s->capacity) {
+        uint32_t committed = s->committed;
+        arena_grow(&arena, fd);
+        assert_true(s->committed > committed);
+        while (arena_append(&arena, WIRE_CELL, 1))
+            taken++;
+    }
+    assert_int_equal(taken, s->capacity - 1);
+    /* Every committed byte is backed: writing the last one cannot fault. */
+    memset(arena_record(&arena, WIRE_CELL, s->capacity - 1), 1, sizeof(struct wire_cell));
+    struct stat st;
+    fstat(fd, &st);
+    assert_true((uint64_t)st.st_blocks * 512 >= (uint64_t)s->capacity * sizeof(struct wire_cell));
+    close(fd);
+    while (arena_append(&arena, WIRE_NODE, 1))
+        ;
+    arena_grow(&arena, -1); /* nothing it can do: counted */
+    assert_int_equal(arena.header->lost[WIRE_LOST_GROW], 1);
+}
+
+static void grow_fully(void)
+{
+    int fd = arena_open_again(&arena);
+    for (int i = 0; i < WIRE_SECTIONS; i++) {
+        struct wire_section *s = &arena.header->sections[i];
+        uint64_t from = s->offset + (uint64_t)s->committed * s->record_bytes;
+        assert_int_equal(
+            posix_fallocate(fd, (off_t)from, (off_t)(s->capacity - s->committed) * s->record_bytes),
+            0);
+        s->committed = s->capacity;
+    }
+    close(fd);
+}
+
+static void test_same_thing_same_id(void **state)
+{
+    faults_install(state);
+    uintptr_t f = (uintptr_t)fake_code(&layout, "/a.py", "f", 1);
+    uintptr_t g = (uintptr_t)fake_code(&layout, "/a.py", "g", 1);
+    uint32_t id = tables_code(&tables, &layout, f);
+    assert_true(id);
+    assert_int_equal(tables_code(&tables, &layout, f), id);
+    assert_int_not_equal(tables_code(&tables, &layout, g), id);
+    assert_int_equal(tables_code(&tables, &layout, 0x1000), 0);
+    const struct wire_code *code = arena_record(&arena, WIRE_CODE, id);
+    assert_memory_equal(arena_record(&arena, WIRE_BLOB, code->file.offset), "/a.py", 5);
+    uint32_t root = tables_node(&tables, 0, WIRE_FRAME_PYTHON, id, 4, 0);
+    assert_int_equal(tables_node(&tables, 0, WIRE_FRAME_PYTHON, id, 4, 0), root);
+    assert_int_not_equal(tables_node(&tables, 0, WIRE_FRAME_PYTHON, id, 4, WIRE_NODE_DIRECT), root);
+    assert_int_not_equal(tables_node(&tables, root, WIRE_FRAME_PYTHON, id, 4, 0), root);
+    assert_true(tables_add(&tables, root, WIRE_CPU_PYTHON, 5000000, 0));
+    assert_true(tables_add(&tables, root, WIRE_CPU_PYTHON, 7000000, 0));
+    const struct wire_cell *cell = arena_record(&arena, WIRE_CELL, 1);
+    assert_int_equal(cell->count, 2);
+    assert_int_equal(cell->ns, 12000000);
+    assert_int_equal(cell->square_us2, 25000000u + 49000000u);
+    assert_false(tables_add(&tables, 0, WIRE_CPU_PYTHON, 1, 0));
+}
+
+/* Recursion over ever new paths fills the node table; folding keeps the leaf and its callers. */
+static void test_nearly_full(void **state)
+{
+    (void)state;
+    grow_fully();
+    uintptr_t a = (uintptr_t)fake_code(&layout, "/a.py", "a", 1);
+    uintptr_t b = (uintptr_t)fake_code(&layout, "/a.py", "b", 1);
+    struct py_frame frames[200];
+    unsigned random = 1;
+    for (int round = 0; round < 4000; round++) {
+        for (int i = 0; i < 200; i++) {
+            random = random * 1103515245 + 12345;
+            frames[i] = (struct py_frame){random >> 16 & 1 ? a : b, 2 * (int)(random >> 20 & 3), 0};
+        }
+        struct py_walk walk = {.count = 200};
+        uint32_t node = tables_stack(&tables, &layout, frames, &walk);
+        assert_true(node);
+        const struct wire_node *leaf = arena_record(&arena, WIRE_NODE, node);
+        assert_int_equal(leaf->at, frames[0].at);
+        assert_int_equal(leaf->ref, tables_code(&tables, &layout, frames[0].code));
+    }
+    assert_true(arena.header->lost[WIRE_LOST_FOLDED] > 0);
+    assert_int_equal(arena.header->lost[WIRE_LOST_TABLE_FULL], 0);
+}
+
+enum { WRITERS = 4, STACKS = 500, ROUNDS = 20000 };
+static struct fake_object *codes[32];
+
+static void make_stack(unsigned which, struct py_frame *frames, struct py_walk *walk)
+{
+    *walk = (struct py_walk){.count = 1 + which % 20};
+    for (unsigned i = 0; i < walk->count; i++)
+        frames[i] =
+            (struct py_frame){(uintptr_t)codes[(which * 7 + i) % 32], (int)(which + i) * 2, 0};
+}
+
+static void *write_stacks(void *argument)
+{
+    struct py_frame frames[32];
+    struct py_walk walk;
+    unsigned random = (unsigned)(uintptr_t)argument;
+    for (int i = 0; i < ROUNDS; i++) {
+        random = random * 1103515245 + 12345;
+        make_stack((random >> 8) % STACKS, frames, &walk);
+        uint32_t node = tables_stack(&tables, &layout, frames, &walk);
+        tables_add(&tables, node, WIRE_CPU_PYTHON, 1000, 0);
+    }
+    return NULL;
+}
+
+/* Writers at once: no time is lost, and every stack reads back as one that was written. */
+static void test_many_writers(void **state)
+{
+    (void)state;
+    grow_fully();
+    for (int i = 0; i < 32; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "f%d", i);
+        codes[i] = fake_code(&layout, "/a.py", name, i + 1);
+    }
+    pthread_t threads[WRITERS];
+    for (uintptr_t i = 0; i < WRITERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, write_stacks, (void *)(i + 1)), 0);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(threads[i], NULL);
+    uint64_t count = 0, ns = 0;
+    for (uint32_t id = 1; id < arena.header->sections[WIRE_CELL].used; id++) {
+        const struct wire_cell *cell = arena_record(&arena, WIRE_CELL, id);
+        count += cell->count;
+        ns += cell->ns;
+        if (!cell->count)
+            continue; /* the loser of a race */
+        struct py_frame frames[32];
+        struct py_walk walk;
+        bool found = false;
+        for (unsigned which = 0; which < STACKS && !found; which++) {
+            make_stack(which, frames, &walk);
+            uint32_t node = cell->node, depth = 0;
+            found = true;
+            for (; node && depth < walk.count && found; depth++) {
+                const struct wire_node *n = arena_record(&arena, WIRE_NODE, node);
+                const struct wire_code *c = arena_record(&arena, WIRE_CODE, n->ref);
+                found = c->address == frames[depth].code && n->at == frames[depth].at;
+                node = n->parent;
+            }
+            found = found && !node && depth == walk.count;
+        }
+        assert_true(found);
+    }
+    assert_int_equal(count, WRITERS * ROUNDS);
+    assert_int_equal(ns, (uint64_t)WRITERS * ROUNDS * 1000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_file, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_growth, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_same_thing_same_id, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_nearly_full, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_many_writers, open_all, close_all),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,146 @@
+#!/bin/bash
+# Build everything and run every check there is; called by `make test`, which has installed what is
+# needed.  Each step that fails shows its log.  The last line is always `N passed, N failed`: lints
+# and builds count as one test each, unit tests by test function, end-to-end tests by pytest's
+# count.
+#
+#   tools/run_tests.sh [--quick]    --quick: no sanitizers, no stress tests
+set -u
+
+cd "$(dirname "$0")/.."
+export PATH=$PWD/.cache/meson/bin:$PATH
+quick=false
+[ "${1:-}" != --quick ] || quick=true
+logs=$PWD/build/test-logs
+jobs=$(nproc)
+passed=0
+failed=0
+
+# step NAME COMMAND...: run it with its output in a log.  The log is shown when the command fails.
+step() {
+    local name=$1 began=$SECONDS status=0
+    shift
+    log=$logs/$name.log
+    printf '%-22s' "$name"
+    "$@" >"$log" 2>&1 || status=$?
+    if [ $status -eq 0 ]; then
+        printf 'ok      %3d s\n' $((SECONDS - began))
+    else
+        printf 'FAILED  %3d s\n' $((SECONDS - began))
+        tail -n 300 "$log" | sed 's/^/    /'
+    fi
+    return $status
+}
+
+# A step that is one test.
+check() {
+    if step "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        return 1
+    fi
+}
+
+finish() {
+    echo "$passed passed, $failed failed"
+    [ $failed -eq 0 ]
+    exit
+}
+
+# build DIRECTORY OPTIONS...: also brings an old build directory to these options.
+build() {
+    local directory=$1
+    shift
+    if [ -e "$directory/build.ninja" ]; then
+        meson configure "$directory" "$@" || return
+    else
+        meson setup "$directory" "$@" || return
+    fi
+    ninja -C "$directory"
+}
+
+c_files() {
+    find src tests -name '*.[ch]' | sort
+}
+
+check_format() {
+    c_files | xargs clang-format --dry-run -Werror
+}
+
+check_cppcheck() {
+    cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr -j "$jobs" -Isrc -D_GNU_SOURCE \
+        -D__x86_64__ -D__linux__ \
+        -DSCALENE_VERSION='""' --enable=warning,performance,portability \
+        --suppressions-list=tools/cppcheck-suppressions.txt src
+}
+
+# A file that passed is looked at again when it, any header or the configuration changed.
+check_tidy() {
+    local file stamp newest pending=()
+    mkdir -p build/tidy
+    newest=$(find src -name '*.h' -print0 | xargs -0 ls -t .clang-tidy | head -n 1)
+    for file in $(find src -name '*.c' | sort); do
+        stamp=build/tidy/${file//\//-}.ok
+        if [ ! "$stamp" -nt "$file" ] || [ ! "$stamp" -nt "$newest" ]; then
+            pending+=("$file" "$stamp")
+        fi
+    done
+    [ ${#pending[@]} -eq 0 ] || printf '%s\n' "${pending[@]}" |
+        xargs -P "$jobs" -n 2 sh -c 'clang-tidy --quiet -p build "$0" && touch "$1"'
+}
+
+# Unit tests: cmocka's own counts are in Meson's log.  A program that fails without a failed test
+# (a crash, a leak, a time-out) counts as one failure.
+unit_tests() {
+    local name=$1 directory=$2 ok bad broken
+    step "$name" meson test -C "$directory" --no-rebuild --print-errorlogs
+    log=$directory/meson-logs/testlog.txt
+    ok=$(awk '/^\[  PASSED  \] [0-9]+ test/ { n += $4 } END { print n + 0 }' "$log")
+    bad=$(awk '/^\[  FAILED  \] [0-9]+ test/ { n += $4 } END { print n + 0 }' "$log")
+    broken=$(awk '/^(Fail|Timeout|Unexpected Pass): +[0-9]+$/ { n += $NF } END { print n + 0 }' \
+        "$log")
+    if [ "$bad" -lt "$broken" ]; then
+        bad=$broken
+    fi
+    if [ "$ok" -eq 0 ] && [ "$bad" -eq 0 ]; then
+        echo "    $name ran no test"
+        bad=1
+    fi
+    passed=$((passed + ok))
+    failed=$((failed + bad))
+}
+
+# End to end: pytest's last line is "2 failed, 40 passed, 1 skipped in 9.00s".
+e2e_tests() {
+    local summary ok bad
+    local arguments=(-q)
+    ! $quick || arguments+=(-m "not stress")
+    SCALENE_BUILD=$PWD/build step e2e .cache/venv/bin/python -m pytest "${arguments[@]}" tests/e2e
+    summary=$(tail -n 1 "$logs/e2e.log")
+    ok=$(sed -n 's/.*\b\([0-9]\+\) passed.*/\1/p' <<<"$summary")
+    bad=$(grep -o '[0-9]\+ \(failed\|error\)' <<<"$summary" | awk '{ n += $1 } END { print n + 0 }')
+    if [ "${ok:-0}" -eq 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+    fi
+    grep '^SKIPPED' "$logs/e2e.log" | sed 's/^/    /'
+    passed=$((passed + ${ok:-0}))
+    failed=$((failed + bad))
+}
+
+mkdir -p "$logs"
+check build build build -Dtests=true -Dwerror=true || finish
+check format check_format
+check cppcheck check_cppcheck
+check clang-tidy check_tidy
+check agent-symbols tools/check_agent.sh
+unit_tests unit build
+if ! $quick; then
+    # No -Werror here: with the sanitizers' checks in the code, gcc warns of things that cannot be.
+    if check build-asan build build-asan -Dtests=true -Dwerror=false \
+        -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false; then
+        unit_tests unit-asan build-asan
+    fi
+fi
+e2e_tests
+finish

@@ -1,0 +1,135 @@
+#!/bin/sh
+# Install what is missing on this machine, and nothing else.  Says nothing and takes a moment when
+# nothing is missing, so the Makefile can call it every time.
+#
+#   tools/setup.sh build    what `make` and `make demo` need
+#   tools/setup.sh test     also what `make test` needs, with the Python packages in .cache/venv
+#   tools/setup.sh newer    what tools/newer.sh needs to make its chroot
+set -eu
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+missing=
+
+say() {
+    echo "setup: $*" >&2
+}
+
+# need PACKAGE THING: a THING with a slash is a file, any other is a command.
+need() {
+    case $2 in
+    */*) [ -e "$2" ] || missing="$missing $1" ;;
+    *) command -v "$2" >/dev/null || missing="$missing $1" ;;
+    esac
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+install_missing() {
+    [ -n "$missing" ] || return 0
+    if ! command -v apt-get >/dev/null; then
+        say "please install by hand (there is no apt-get here):$missing"
+        exit 1
+    fi
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+        say "these packages are missing, and installing them takes root or sudo:$missing"
+        exit 1
+    fi
+    say "installing$missing"
+    install="apt-get install -y -q --no-install-recommends"
+    log=$(mktemp)
+    # The package lists may be absent or out of date: fetch them only if the first try fails.
+    # shellcheck disable=SC2086
+    if ! as_root env DEBIAN_FRONTEND=noninteractive $install $missing >"$log" 2>&1; then
+        if ! { as_root apt-get update -q &&
+            as_root env DEBIAN_FRONTEND=noninteractive $install $missing; } >"$log" 2>&1; then
+            tail -n 20 "$log" >&2
+            rm -f "$log"
+            say "apt-get could not install$missing"
+            exit 1
+        fi
+    fi
+    rm -f "$log"
+}
+
+# venv NAME REQUIREMENTS: .cache/NAME with the packages of that file, made again when it changes.
+venv() {
+    directory=$root/.cache/$1
+    if cmp -s "$2" "$directory/requirements.txt"; then
+        return
+    fi
+    say "making the venv .cache/$1"
+    rm -rf "$directory"
+    /usr/bin/python3 -m venv "$directory"
+    "$directory/bin/python" -m pip install -q --disable-pip-version-check -r "$2"
+    cp "$2" "$directory/requirements.txt"
+}
+
+# Debian splits ensurepip, without which venv cannot work, out of python3.
+need_venv() {
+    need python3-venv "/usr/lib/$(basename "$(readlink -f /usr/bin/python3)")/ensurepip"
+}
+
+# Distributions of 2022 ship a Meson that is too old for us.  Asking it for its version takes longer
+# than everything else here, so the answer is remembered until Meson changes.
+new_enough_meson() {
+    checked=$root/.cache/meson-checked
+    if [ "$checked" -nt "$(command -v meson)" ]; then
+        return
+    fi
+    case $(meson --version) in
+    0.*)
+        need_venv
+        install_missing
+        venv meson "$root/tools/requirements-build.txt"
+        ;;
+    esac
+    mkdir -p "$root/.cache"
+    touch "$checked"
+}
+
+need_build() {
+    need gcc gcc
+    need libc6-dev /usr/include/stdio.h
+    need pkg-config pkg-config
+    need ninja-build ninja
+    need meson meson
+    need python3 /usr/bin/python3
+    need libjansson-dev /usr/include/jansson.h
+    need libyaml-dev /usr/include/yaml.h
+}
+
+case ${1:-build} in
+build)
+    need_build
+    install_missing
+    new_enough_meson
+    ;;
+test)
+    need_build
+    need libcmocka-dev /usr/include/cmocka.h
+    need binutils nm
+    need clang-format clang-format
+    need clang-tidy clang-tidy
+    need cppcheck cppcheck
+    need_venv
+    install_missing
+    new_enough_meson
+    venv venv "$root/tests/requirements.txt"
+    ;;
+newer)
+    need debootstrap /usr/sbin/debootstrap
+    need debian-archive-keyring /usr/share/keyrings/debian-archive-keyring.gpg
+    need util-linux unshare
+    install_missing
+    ;;
+*)
+    say "unknown level '$1' (build, test, newer)"
+    exit 2
+    ;;
+esac
