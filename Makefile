@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.cache/meson/bin:$(PATH)
 
 SCALENE := $(BUILD)/src/cmd/scalene
 
-.PHONY: all build demo test test-quick test-newer wheel format clean
+.PHONY: all build demo test test-quick test-newer bench wheel format clean
 
 all: build
 
@@ -37,6 +37,10 @@ test-newer: build
 	@meson configure $(BUILD) -Dtests=true >/dev/null
 	@ninja -C $(BUILD) --quiet
 	@tools/newer.sh test
+
+# What profiling costs, as ratios; never a test (see bench/README.md).
+bench: build
+	@$(PYTHON) bench/overhead.py --build $(BUILD) --python $(PYTHON)
 
 wheel:
 	@tools/setup.sh test

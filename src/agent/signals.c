@@ -146,6 +146,13 @@ static bool is_standard(struct wish *wish)
     return wish->copies[atomic_load(&wish->current)].sa_handler == SIG_DFL;
 }
 
+/* The kernel lets a thread forge the sender's details to itself alone, unless they say "queued". */
+static void make_sendable(siginfo_t *info)
+{
+    if (info->si_code == SI_USER)
+        info->si_code = SI_QUEUE;
+}
+
 /*
  * A signal sent to the process landed in our sampler, where no handler of the
  * program has any business: the kernel takes any thread that does not block it
@@ -153,6 +160,7 @@ static bool is_standard(struct wish *wish)
  */
 static bool hand_to_main(int signal, siginfo_t *info)
 {
+    make_sendable(info);
     return !syscall(SYS_rt_tgsigqueueinfo, getpid(), getpid(), signal, info);
 }
 
@@ -207,10 +215,13 @@ static void put_off(struct slot *slot)
 static void hold_back(int signal, siginfo_t *info, ucontext_t *context)
 {
     sigaddset(&context->uc_sigmask, signal);
-    if (info->si_code == SI_TKILL)
+    if (info->si_code == SI_TKILL) {
         syscall(SYS_rt_tgsigqueueinfo, getpid(), os_gettid(), signal, info);
-    else
+    } else {
+        if (os_gettid() != getpid())
+            make_sendable(info);
         syscall(SYS_rt_sigqueueinfo, getpid(), signal, info);
+    }
 }
 
 static void on_sample(int signal, siginfo_t *info, void *ucontext)

@@ -139,13 +139,15 @@ static void add_process(struct report *report, struct recording *recording,
         .forked = (atomic_load(&header->flags) & WIRE_PROCESS_FORKED) != 0,
     };
     double off_sec = (double)atomic_load(&header->off_cpu_ns) / 1e9;
-    double unsampled = since(header->start_cpu_ns, cpu_ns) - off_sec - recording->sampled_cpu_sec;
+    double sampler_sec = (double)atomic_load(&header->sampler_cpu_ns) / 1e9; /* ours, not missing */
+    double unsampled =
+        since(header->start_cpu_ns, cpu_ns) - off_sec - sampler_sec - recording->sampled_cpu_sec;
     if (unsampled > 0)
         profile->unsampled_sec += unsampled;
     profile->cpu_sec += process->cpu_sec;
     profile->startup_sec += process->startup_sec;
     profile->handler_sec += (double)atomic_load(&header->handler_ns) / 1e9;
-    profile->sampler_sec += (double)atomic_load(&header->sampler_cpu_ns) / 1e9;
+    profile->sampler_sec += sampler_sec;
     if (profile->elapsed_sec < process->elapsed_sec)
         profile->elapsed_sec = process->elapsed_sec;
 }

@@ -130,7 +130,8 @@ static void signal_set(sigset_t *set)
     sigaddset(set, SIGCONT);
 }
 
-/* SIGCHLD may have been inherited as ignored; children would then vanish unseen. */
+/* SIGCHLD may have been inherited as ignored; children would then vanish unseen.  A file that may
+ * not grow (RLIMIT_FSIZE) is to be an error, not our death. */
 static void take_signals(struct session *session)
 {
     sigset_t set;
@@ -138,6 +139,8 @@ static void take_signals(struct session *session)
     sigprocmask(SIG_BLOCK, &set, &session->outer_mask);
     struct sigaction plain = {.sa_handler = SIG_DFL};
     sigaction(SIGCHLD, &plain, &session->outer_child_action);
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    sigaction(SIGXFSZ, &ignore, &session->outer_size_action);
     session->has_signals = true;
 }
 
@@ -154,6 +157,7 @@ static void give_signals_back(struct session *session)
     while (sigtimedwait(&own, NULL, &now) > 0)
         continue;
     sigaction(SIGCHLD, &session->outer_child_action, NULL);
+    sigaction(SIGXFSZ, &session->outer_size_action, NULL);
     sigprocmask(SIG_SETMASK, &session->outer_mask, NULL);
     session->has_signals = false;
 }
@@ -219,6 +223,7 @@ static _Noreturn void become(const struct session *session, const struct session
                              const struct environment *env, int report_fd)
 {
     sigaction(SIGCHLD, &session->outer_child_action, NULL);
+    sigaction(SIGXFSZ, &session->outer_size_action, NULL);
     sigprocmask(SIG_SETMASK, &session->outer_mask, NULL);
     execvpe(config->command[0], config->command, env->entries);
     int why = errno;

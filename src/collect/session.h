@@ -47,9 +47,9 @@ struct session {
     int status;            /* as waitpid gives it, after session_wait */
     uint64_t child_cpu_ns; /* user + system of the child by wait4's rusage (its waited-for
                               children included), 0 if unknown */
-    bool has_signals;      /* the two below are to be restored */
+    bool has_signals;      /* those below are to be restored */
     sigset_t outer_mask;
-    struct sigaction outer_child_action;
+    struct sigaction outer_child_action, outer_size_action;
 };
 
 /* A directory below $TMPDIR, /tmp or /dev/shm: the first one writable, on a file system with room,

@@ -3,6 +3,7 @@
 Used by test_manners.py, test_endings.py and test_stress.py.
 """
 
+import difflib
 import json
 import os
 import subprocess
@@ -88,10 +89,18 @@ def status_of_launcher(status):
     return 128 - status if status < 0 else status
 
 
+def difference(plain, profiled, lines_max=60):
+    """What differs between two standard outputs, for people."""
+    lines = difflib.unified_diff(
+        plain.stdout.split("\n"), profiled.stdout.split("\n"), n=2, lineterm=""
+    )
+    return "\n".join(list(lines)[:lines_max])
+
+
 def assert_same(plain, profiled, mask=lambda text: text):
     """Same status, same standard output, and the same errors before anything of ours."""
     assert profiled.status == status_of_launcher(plain.status), profiled
-    assert mask(profiled.stdout) == mask(plain.stdout)
+    assert mask(profiled.stdout) == mask(plain.stdout), difference(plain, profiled)
     own, ours = mask(plain.stderr), mask(profiled.stderr)
     assert ours.startswith(own), "expected first:\n%s\ngot:\n%s" % (own, ours)
     rest = ours[len(own) :].lstrip("\n")

@@ -1,6 +1,5 @@
 """The profiled program cannot tell that it is profiled, and is not harmed where we cannot work."""
 
-import difflib
 import os
 import resource
 import shutil
@@ -26,14 +25,10 @@ def newest(newest_python, scalene, tmp_path):
 
 
 def assert_same_view(plain, profiled):
-    """Compare two outputs of the probe; say only what differs."""
+    """Compare two outputs of the probe."""
     assert plain.status == 0, plain
     assert plain.stdout.startswith("{") and len(plain.stdout) > 5000, plain
     assert profiled.status == 0, profiled
-    difference = list(
-        difflib.unified_diff(plain.stdout.split("\n"), profiled.stdout.split("\n"), n=2, lineterm="")
-    )
-    assert not difference, "\n".join(difference[:60])
     assert_same(plain, profiled)
 
 

@@ -257,6 +257,52 @@ static void realigned_frames(void)
     sink += realigned(100) + realigned(3000);
 }
 
+static __attribute__((noinline)) unsigned realigned_around(body run)
+{
+    volatile char aligned[64] __attribute__((aligned(64)));
+    volatile char *memory = alloca(sink % 64 + 100);
+    aligned[0] = memory[0] = 1;
+    step_on();
+    run();
+    step_off();
+    return (unsigned)aligned[0] + (unsigned)memory[0];
+}
+
+/*
+ * A realigned frame under one that is found by rbp.  Stepped from inside:
+ * after the `leave` of realigned functions compilers describe rbp wrongly.
+ */
+static void realigned_under_dynamic(void)
+{
+    step_off();
+    volatile char *memory = alloca(sink % 64 + 100);
+    memory[0] = 1;
+    sink += realigned_around(recursion) + (unsigned)memory[0];
+}
+
+static jmp_buf way_out;
+
+static __attribute__((noinline, noreturn)) void leave(void)
+{
+    sorting();
+    step_off();
+    longjmp(way_out, 1);
+}
+
+/* Ends with the call: the return address is in no function, or in the next. */
+static __attribute__((noinline, noreturn)) void last_call(unsigned bytes)
+{
+    volatile char *memory = alloca(bytes);
+    memory[0] = 1;
+    leave();
+}
+
+static void calls_without_return(void)
+{
+    if (!setjmp(way_out))
+        last_call(sink % 64 + 100);
+}
+
 static void formatting(void)
 {
     char text[200];
@@ -380,6 +426,8 @@ STEP_TEST(recursion, 300)
 STEP_TEST(frame_pointers, 50)
 STEP_TEST(dynamic_frames, 50)
 STEP_TEST(realigned_frames, 50)
+STEP_TEST(realigned_under_dynamic, 300)
+STEP_TEST(calls_without_return, 1000)
 STEP_TEST(formatting, 2000)
 STEP_TEST(allocating, 1000)
 STEP_TEST(matching, 5000)
@@ -623,6 +671,8 @@ int main(void)
         cmocka_unit_test(steps_through_frame_pointers),
         cmocka_unit_test(steps_through_dynamic_frames),
         cmocka_unit_test(steps_through_realigned_frames),
+        cmocka_unit_test(steps_through_realigned_under_dynamic),
+        cmocka_unit_test(steps_through_calls_without_return),
         cmocka_unit_test(steps_through_formatting),
         cmocka_unit_test(steps_through_allocating),
         cmocka_unit_test(steps_through_matching),
