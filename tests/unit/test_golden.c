@@ -3,7 +3,7 @@
  * that is compared with tests/golden/basic.json to the byte.  The reader, the
  * views and the page have tests over the same file.
  *
- * SCALENE_UPDATE_GOLDEN=1 writes the file instead; look at the diff before
+ * UPDATE_GOLDEN=1 writes the file instead; look at the diff before
  * committing it.
  */
 #include "arena_make.h"
@@ -165,7 +165,7 @@ static char *build_json(void)
 static void is_as_checked_in(void **state)
 {
     char *json = build_json();
-    const char *update = getenv("SCALENE_UPDATE_GOLDEN");
+    const char *update = getenv("UPDATE_GOLDEN");
     if (update && update[0] == '1')
         assert_int_equal(file_write_atomic(GOLDEN "/basic.json", json, strlen(json), NULL), 0);
     struct buf expected = {0};
