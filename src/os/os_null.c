@@ -1,0 +1,96 @@
+/*
+ * The answers of a system that can do nothing: what a port starts from.  It is
+ * compiled, so that it stays complete, and linked into nothing.
+ */
+#include "os/os.h"
+
+uint64_t os_mono_ns(void)
+{
+    return 0;
+}
+
+uint64_t os_real_ns(void)
+{
+    return 0;
+}
+
+uint64_t os_process_cpu_ns(void)
+{
+    return 0;
+}
+
+uint64_t os_thread_cpu_ns(void)
+{
+    return 0;
+}
+
+bool os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns)
+{
+    return false;
+}
+
+pid_t os_gettid(void)
+{
+    return 0;
+}
+
+int os_sample_signal(void)
+{
+    return 0;
+}
+
+bool os_timer_create(pid_t tid, int *timer)
+{
+    return false;
+}
+
+void os_timer_arm(int timer, uint64_t after_ns)
+{
+}
+
+void os_timer_delete(int timer)
+{
+}
+
+bool os_timer_is_ours(const void *siginfo)
+{
+    return false;
+}
+
+void *os_reserve(size_t size_bytes)
+{
+    return NULL;
+}
+
+void os_discard(void *memory, size_t size_bytes)
+{
+}
+
+bool os_private_descriptors(void)
+{
+    return false;
+}
+
+bool os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out)
+{
+    return false;
+}
+
+bool os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns)
+{
+    return false;
+}
+
+void os_close(int *fd)
+{
+}
+
+enum os_file_type os_file_type(int fd)
+{
+    return OS_FILE_OTHER;
+}
+
+uint64_t os_peak_rss_bytes(void)
+{
+    return 0;
+}
