@@ -135,11 +135,16 @@ bool unwind_step(struct unwind_cursor *cursor)
     if (bad || cfa <= cursor->sp || cfa - cursor->sp > FRAME_BYTES_MAX || cfa & 7)
         return false;
     uintptr_t pc = guard_ptr(cfa - 8, &bad);
+    /*
+     * "Saved relative to itself" is what gcc says up to the end of a function
+     * that realigns its stack, although the last instructions run with the
+     * caller's rbp already: then it is outside the frame, and right as it is.
+     */
     uintptr_t rbp = cursor->rbp, rbx = cursor->rbx;
     intptr_t rbp_off = (intptr_t)rule.rbp_off * 8;
     if (rule.rbp_saved == UNWIND_AT_CFA)
         rbp = guard_ptr(cfa + (uintptr_t)rbp_off, &bad);
-    else if (rule.rbp_saved == UNWIND_AT_RBP)
+    else if (rule.rbp_saved == UNWIND_AT_RBP && rbp - cursor->sp < cfa - cursor->sp)
         rbp = guard_ptr(rbp + (uintptr_t)rbp_off, &bad);
     else if (rule.rbp_saved == UNWIND_LOST)
         rbp = 0;

@@ -30,7 +30,7 @@ static const struct r_debug *debugger;
 static uintptr_t program_segments;
 static unsigned program_segment_count;
 
-/* 1: holds pc, 0: does not.  *table is set if it does and the module has one. */
+/* Whether one of a module's segments holds pc; then *table is its table, 0 if it has none. */
 static bool segments_hold(uintptr_t segments, unsigned count, uintptr_t bias, uintptr_t pc,
                           uintptr_t *table)
 {

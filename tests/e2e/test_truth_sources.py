@@ -7,17 +7,18 @@ import pytest
 
 import truth
 
+SECONDS = 0.2
 HOT = """\
 import time
-end = time.thread_time() + 0.2
+end = time.thread_time() + %s
 while time.thread_time() < end:
     for i in range(10000):  #: hot
         total = i * i  #: hot
-"""
+""" % SECONDS
 
 
 def assert_hot(profile, name, text=HOT, has_source=True):
-    """Nearly all of the CPU time is on the lines that are marked in the text."""
+    """Most of the CPU time is on the lines that are marked in the text; the rest is imports."""
     assert str(name) in profile["files"]
     entries = profile["files"][str(name)]["lines"]
     source = text.split("\n")
@@ -25,9 +26,8 @@ def assert_hot(profile, name, text=HOT, has_source=True):
     assert hot and len(entries) >= hot[-1]
     assert [entry["lineno"] for entry in entries] == list(range(1, len(entries) + 1))
     measured = truth.total(entries[n - 1] for n in hot)
-    everything = truth.cpu(profile)
-    assert everything >= 0.2 - 2 * truth.TICK
-    assert truth.cpu(measured) >= 0.85 * everything
+    assert truth.cpu(measured) >= 0.75 * SECONDS
+    assert truth.cpu(measured) >= 0.75 * truth.cpu(profile)
     if has_source:
         for n in hot:
             assert truth.unescape(entries[n - 1]["line"]).rstrip("\r\n") == source[n - 1]

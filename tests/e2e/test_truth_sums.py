@@ -20,8 +20,8 @@ def sampled(run):
 
 def test_lines_and_labelled_remainder_are_the_cpu_time(run):
     profile = run.profile
-    labelled = sampled(run) + profile["unsampled_sec"] + profile["startup_sec"]
-    assert labelled == pytest.approx(profile["cpu_time_sec"], rel=0.02)
+    labelled = profile["startup_sec"] + profile["unsampled_sec"] + profile["overhead"]["sampler_sec"]
+    assert sampled(run) + labelled == pytest.approx(profile["cpu_time_sec"], rel=0.02)
 
 
 def test_cpu_time_is_the_process_cpu_time(run):
@@ -31,17 +31,17 @@ def test_cpu_time_is_the_process_cpu_time(run):
 
 
 def test_little_is_unsampled(run):
-    """What no sample saw is our own thread, and at most the last interval of each thread."""
+    """No sample sees the last interval of each thread."""
     profile = run.profile
-    own = profile["overhead"]["sampler_sec"]
     allowed = 0.02 * profile["cpu_time_sec"] + len(profile["threads"]) * 2 * truth.TICK
-    assert abs(profile["unsampled_sec"] - own) <= allowed
+    assert profile["unsampled_sec"] <= allowed
 
 
-def test_startup_is_what_came_before_the_program(run):
-    # The program reads its clock after its source was compiled and measure.py was found.
-    before = run.truth["cpu_at_start"]
-    assert before - 0.03 <= run.profile["startup_sec"] <= before
+def test_startup_is_what_came_before_the_program(scalene, python):
+    run = truth.run(scalene, python, "short.py")
+    # The program reads its clock after its source was found and compiled.
+    before = run.truth["cpu_at_first_line"]
+    assert 0.8 * before - 0.015 <= run.profile["startup_sec"] <= before
 
 
 def test_seconds_and_percents_agree(run):

@@ -35,7 +35,10 @@ static const char source[] = "import os\n"                          /* 1 */
                              "        return (lambda: 2)()\n"       /* 11 */
                              "\n"                                   /* 12 */
                              "f = lambda: 3\n"                      /* 13 */
-                             "outer()\n";                           /* 14 */
+                             "outer()\n"                            /* 14 */
+                             "class D:\n"
+                             "    class E:\n" /* 16 */
+                             "        x = 1\n";
 
 static char base[] = "/tmp/scalene-test-XXXXXX";
 static char *session, *script, *other;
@@ -179,7 +182,7 @@ static void kinds_go_to_their_columns(void **state)
     assert_false(profile.empty);
     const struct profile_file *file = file_named(&profile, script);
     assert_non_null(file);
-    assert_int_equal(file->line_count, 14);
+    assert_int_equal(file->line_count, 17);
     const struct profile_line *line = &file->lines[13];
     close_to(line->time.python_sec, 0.03);
     close_to(line->time.native_sec, 0.03);
@@ -213,9 +216,10 @@ static void functions_by_name_and_place(void **state)
             make_code(&make, script, old ? "<lambda>" : "C.inner.<locals>.<lambda>", 11, 11),
             make_code(&make, script, "<lambda>", 13, 13),
             make_code(&make, script, "<module>", 1, 14),
+            make_code(&make, script, old ? "E" : "D.E", 16, 17),
         };
-        static const int lines[] = {6, 5, 6, 11, 11, 13, 14};
-        for (int i = 0; i < 7; i++)
+        static const int lines[] = {6, 5, 6, 11, 11, 13, 14, 17};
+        for (int i = 0; i < 8; i++)
             arena_make_cell(&make, arena_make_frame(&make, 0, codes[i], lines[i]), WIRE_CPU_PYTHON,
                             1, (uint64_t)(10 << i) * MS, 0);
         put(&make, 10, 0);
@@ -224,7 +228,8 @@ static void functions_by_name_and_place(void **state)
         build(&profile, &config);
         assert_sums(&profile);
         const struct profile_file *file = file_named(&profile, script);
-        assert_int_equal(file->function_count, 3);
+        assert_int_equal(file->function_count, 4);
+        assert_int_equal(function_named(&profile, file, "D.E")->lineno, 16);
         const struct profile_line *f = function_named(&profile, file, "outer");
         assert_int_equal(f->lineno, 3);
         close_to(f->time.python_sec, 0.01 + 0.04);

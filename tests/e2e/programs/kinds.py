@@ -4,7 +4,7 @@ A native line leaves next to nothing for the interpreter: what it makes is few o
 free a great many is the interpreter's own work.
 """
 
-from measure import busy, finish  # first, for its clocks
+from measure import busy, finish  # first, for its clock
 
 import hashlib
 import json
@@ -131,7 +131,7 @@ def python_empty_calls():
 
 
 def named(a, b=2, *rest, c=3):
-    return a  #: python_keyword_calls
+    return a * b + c  #: python_keyword_calls
 
 
 def python_keyword_calls():

@@ -1,6 +1,6 @@
 """Lines of numpy: calls and operators, all of them native."""
 
-from measure import busy, finish  # first, for its clocks
+from measure import busy, finish  # first, for its clock
 
 import numpy
 

@@ -3,7 +3,7 @@
 A mark, `#: name`, is on each line that the section's time must be found on.
 """
 
-from measure import busy, finish, section  # first, for its clocks
+from measure import busy, finish, section  # first, for its clock
 
 import asyncio
 import contextlib

@@ -1,6 +1,6 @@
 """Threads that compute in the ratio 1:2:3, beside others that only wait."""
 
-from measure import busy, finish, section  # first, for its clocks
+from measure import busy, finish, section  # first, for its clock
 
 import concurrent.futures
 import queue

@@ -4,7 +4,7 @@ Waits of the main thread come with what else happens meanwhile: nothing, another
 for the outside world too, or one that holds what the main thread wants.
 """
 
-from measure import busy, finish, section  # first, for its clocks
+from measure import busy, finish, section  # first, for its clock
 
 import asyncio
 import os
