@@ -30,6 +30,7 @@ struct agent {
     size_t runtime_bytes;
     uint32_t python_hex;
     uintptr_t main_tstate;
+    bool is_first;                 /* the process the launcher started */
     void *(*current_tstate)(void); /* PyGILState_GetThisThreadState */
 };
 

@@ -11,9 +11,12 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PRELOAD "LD_PRELOAD="
@@ -199,6 +202,51 @@ AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *file,
         resolve();
     ENVIRONMENT_FOR(env, changed);
     return real_spawnp(pid, file, actions, attributes, argv, changed);
+}
+
+/*
+ * libc's own system() starts the shell past the functions above, with `environ`
+ * as it is.  This one does the same as that (interrupts ignored, SIGCHLD blocked
+ * while waiting) by way of them.
+ */
+AGENT_EXPORT int system(const char *command)
+{
+    if (!command)
+        return 1;
+    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
+    sigset_t child, before, defaults;
+    sigaction(SIGINT, &ignore, &interrupt);
+    sigaction(SIGQUIT, &ignore, &quit);
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    sigemptyset(&defaults);
+    if (interrupt.sa_handler != SIG_IGN)
+        sigaddset(&defaults, SIGINT);
+    if (quit.sa_handler != SIG_IGN)
+        sigaddset(&defaults, SIGQUIT);
+    posix_spawnattr_t attributes;
+    posix_spawnattr_init(&attributes);
+    posix_spawnattr_setsigmask(&attributes, &before);
+    posix_spawnattr_setsigdefault(&attributes, &defaults);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
+    static char shell[] = "sh", flag[] = "-c";
+    char *const argv[] = {shell, flag, (char *)(uintptr_t)command, NULL};
+    pid_t pid;
+    int status = 127 << 8, failed = posix_spawn(&pid, "/bin/sh", NULL, &attributes, argv, environ);
+    if (!failed)
+        while (waitpid(pid, &status, 0) < 0)
+            if (errno != EINTR) {
+                status = -1;
+                break;
+            }
+    posix_spawnattr_destroy(&attributes);
+    sigaction(SIGINT, &interrupt, NULL);
+    sigaction(SIGQUIT, &quit, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    if (failed)
+        errno = failed;
+    return status;
 }
 
 /* execl and its kin gather their arguments from the stack: do the same, then call the above. */

@@ -13,7 +13,6 @@ AGENT_EXPORT int dlclose(void *handle)
     if (!real)
         *(void **)&real = dlsym(RTLD_NEXT, "dlclose");
     int result = real(handle);
-    if (atomic_load_explicit(&agent.active, memory_order_relaxed))
-        unwind_forget();
+    unwind_forget();
     return result;
 }

@@ -25,7 +25,7 @@ enum {
 /* One pass over the threads. */
 struct pass {
     uint64_t now_ns, wall_ns; /* wall_ns: since the last pass */
-    uint64_t cpu_ns;          /* the program's since then, our own thread's left out */
+    uint64_t cpu_ns;          /* used since then by all processes, samplers left out */
     unsigned external;        /* threads placed in an external wait */
     struct slot *main_slot;
     bool any_moved;
@@ -156,13 +156,13 @@ static void observe(struct pass *pass, struct slot *slot)
 }
 
 /*
- * The time in which no thread of the process ran is charged once: to the main
- * thread if it waits for the outside world, else to all threads that do, else
- * to the main thread.
+ * The time in which no thread of any process ran is charged once, in the first
+ * process: to its main thread if that waits for the outside world, else to all
+ * threads that do, else to the main thread.
  */
 static void charge(struct pass *pass)
 {
-    if (pass->cpu_ns >= pass->wall_ns)
+    if (!agent.is_first || pass->cpu_ns >= pass->wall_ns)
         return;
     uint64_t idle_ns = pass->wall_ns - pass->cpu_ns;
     struct slot *main_slot = pass->main_slot;
@@ -307,6 +307,7 @@ static void *sample_forever(void *argument)
     bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
     uint64_t last_ns = agent.arena.header->start_mono_ns, idle_passes = 1;
     uint64_t last_cpu_ns = read_clocks().program_ns;
+    uint64_t last_session_ns = atomic_load(&agent.control->cpu_ns);
     skip_time(last_ns);
     for (unsigned passes = 0;; passes++) {
         uint64_t interval_ns = agent.control->wait_interval_ns * idle_passes;
@@ -318,9 +319,12 @@ static void *sample_forever(void *argument)
         pass.wall_ns = pass.now_ns - last_ns;
         last_ns = pass.now_ns;
         if (clocks.program_ns > last_cpu_ns) { /* two clocks, read in turn: may seem to go back */
-            pass.cpu_ns = clocks.program_ns - last_cpu_ns;
+            atomic_fetch_add(&agent.control->cpu_ns, clocks.program_ns - last_cpu_ns);
             last_cpu_ns = clocks.program_ns;
         }
+        uint64_t session_ns = atomic_load(&agent.control->cpu_ns);
+        pass.cpu_ns = session_ns - last_session_ns;
+        last_session_ns = session_ns;
         bool on = atomic_load(&agent.control->on);
         if (!on)
             skip_time(pass.now_ns);

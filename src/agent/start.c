@@ -1,9 +1,10 @@
 /*
  * How the agent comes to life: the constructor looks whether this is a Python,
  * an audit hook tells when its program begins, a fork handler starts anew in
- * children.  At exit nothing happens but a mark: the data are in the file.
+ * children.
  */
 #include "agent/agent.h"
+#include "agent/ending.h"
 #include "agent/environment.h"
 #include "agent/sampler.h"
 #include "agent/signals.h"
@@ -106,8 +107,10 @@ static bool open_arena(uint32_t flags)
     header->ppid = getppid();
     header->python_hex = agent.python_hex;
     header->stacks_state = agent.has_layout ? WIRE_STACKS_UNTRIED : WIRE_STACKS_UNKNOWN_PYTHON;
+    agent.is_first = !(flags & WIRE_PROCESS_FORKED) && getppid() == agent.control->launcher_pid;
     header->flags =
-        flags | (agent.regions.jit ? WIRE_PROCESS_JIT : 0) |
+        flags | (agent.is_first ? WIRE_PROCESS_FIRST : 0) |
+        (agent.regions.jit ? WIRE_PROCESS_JIT : 0) |
         (agent.has_layout && agent.layout.free_threaded ? WIRE_PROCESS_FREE_THREADED : 0);
     header->start_real_ns = os_real_ns();
     header->start_mono_ns = os_mono_ns();
@@ -162,6 +165,7 @@ static void begin(void)
             atomic_store(&agent.active, true);
             threads_add_main();
             start_sampler();
+            ending_init();
         } else {
             arena_unmap(&agent.arena);
         }
@@ -249,17 +253,4 @@ __attribute__((constructor)) static void load(void)
         }
     }
     errno = saved;
-}
-
-__attribute__((destructor)) static void unload(void)
-{
-    if (atomic_load(&agent.active)) {
-        struct wire_header *header = agent.arena.header;
-        uint64_t now_ns = os_mono_ns(), last_ns = atomic_load(&header->beat_mono_ns);
-        if (atomic_load(&agent.control->on) && now_ns > last_ns)
-            atomic_fetch_add(&header->on_ns, now_ns - last_ns);
-        atomic_store(&header->beat_mono_ns, now_ns);
-        atomic_store(&header->beat_cpu_ns, os_process_cpu_ns());
-        atomic_store(&header->ended, 1);
-    }
 }

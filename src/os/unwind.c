@@ -185,7 +185,7 @@ void unwind_forget(void)
     const uint64_t one = (uint64_t)1 << ADDRESS_BITS;
     uint64_t now = atomic_load_explicit(&generation, memory_order_relaxed), next;
     do
-        next = now + one ? now + one : one;
+        next = now + one == 0 ? one : now + one;
     while (!atomic_compare_exchange_weak_explicit(&generation, &now, next, memory_order_relaxed,
                                                   memory_order_relaxed));
 }

@@ -5,7 +5,7 @@
  * and kept in a lock-free cache; nothing is prepared when modules are loaded.
  *
  * unwind_begin() and unwind_step() are for the signal handler: no lock, no
- * allocation, errno untouched, under 512 bytes of stack, every read of foreign
+ * allocation, errno untouched, some 500 bytes of stack, every read of foreign
  * memory guarded (so guard_recover() must be reachable from the SIGSEGV and
  * SIGBUS handlers, see guard.h).  A wrong stack pointer or damaged frame
  * information ends the walk, nothing worse.

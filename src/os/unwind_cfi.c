@@ -10,7 +10,8 @@
  *
  * The instructions of CIE and FDE build a table, row by row; they are run until
  * the row that covers the program counter stands.  All of it is foreign memory
- * that may be unmapped under our hands: struct reader guards each load.
+ * that may be unmapped under our hands: struct reader guards each load.  The
+ * file is long because the instruction set is; it is nothing but its reader.
  */
 #include "os/unwind_cfi.h"
 

@@ -94,6 +94,7 @@ enum wire_header_flags {
     WIRE_PROCESS_JIT = 1u << 0,           /* CPython's JIT is on: lines in hot loops approximate */
     WIRE_PROCESS_FREE_THREADED = 1u << 1, /* no GIL */
     WIRE_PROCESS_FORKED = 1u << 2,        /* began by fork, without exec */
+    WIRE_PROCESS_FIRST = 1u << 3,         /* the one the launcher started */
 };
 
 struct wire_section {
@@ -130,6 +131,8 @@ struct wire_header {
     _Atomic uint64_t sampler_cpu_ns; /* our own cost in the sampler thread */
     _Atomic uint64_t log_stride;     /* 1: every sample is logged; 2: every other; ... */
     _Atomic uint64_t peak_rss_bytes;
+    _Atomic uint32_t has_status; /* 1: the process said with what status it ends */
+    _Atomic int32_t exit_status;
     _Atomic uint64_t lost[WIRE_LOSSES_MAX];
     struct wire_section sections[WIRE_SECTIONS_MAX];
     uint32_t command_bytes; /* of `command`: the words of the command line, each ended by NUL */

@@ -46,7 +46,8 @@ struct wire_control {
     _Atomic uint32_t on;         /* sampling now? */
     _Atomic uint32_t closed;     /* the launcher has gone: exec'd children are not followed */
     _Atomic uint32_t generation; /* bumped with every change of `on` */
-    uint8_t reserved[WIRE_CONTROL_BYTES - 48];
+    _Atomic uint64_t cpu_ns;     /* CPU used by all processes of the session, added by each */
+    uint8_t reserved[WIRE_CONTROL_BYTES - 56];
 };
 
 _Static_assert(sizeof(struct wire_control) == WIRE_CONTROL_BYTES, "control page is one page");
