@@ -106,6 +106,7 @@ static bool open_arena(uint32_t flags)
     header->pid = getpid();
     header->ppid = getppid();
     header->python_hex = agent.python_hex;
+    header->caller_slack = agent.has_layout ? agent.layout.caller_slack : 0;
     header->stacks_state = agent.has_layout ? WIRE_STACKS_UNTRIED : WIRE_STACKS_UNKNOWN_PYTHON;
     agent.is_first = !(flags & WIRE_PROCESS_FORKED) && getppid() == agent.control->launcher_pid;
     header->flags =
