@@ -54,7 +54,12 @@ struct profile_line {
     uint32_t start_outermost_loop, end_outermost_loop;
     uint32_t start_function, end_function;
 };
-enum { PROFILE_STAMPS_MAX = 500, PROFILE_RUNS_MAX = 100000, PROFILE_STACKS_MAX = 10000 };
+enum {
+    PROFILE_STAMPS_MAX = 500,
+    PROFILE_RUNS_MAX = 100000,
+    PROFILE_STACKS_MAX = 10000,
+    PROFILE_ROWS_MAX = 1000, /* of processes, and of threads; one more is the sum of the others */
+};
 
 struct profile_file {
     str_id name;
@@ -90,6 +95,7 @@ struct profile_run { /* a stretch of the timeline */
 
 struct profile_thread {
     int32_t pid, tid;
+    uint64_t count; /* 1, or how many threads the row is the sum of */
     uint64_t ident;
     str_id name;
     bool is_python;
@@ -98,11 +104,15 @@ struct profile_thread {
 
 struct profile_process {
     int32_t pid, ppid;
+    uint64_t count;         /* 1, or how many processes the row is the sum of */
     str_id command, python; /* "3.12.1" */
-    double start_sec; /* after the first process began */
+    double start_sec;       /* after the first process began */
     double elapsed_sec, cpu_sec, startup_sec, sampled_cpu_sec;
     uint64_t peak_rss_bytes;
     bool ended, forked;
+    bool running;        /* when the profile was made */
+    int32_t exit_status; /* -1: unknown */
+    int32_t signal;      /* that ended it; 0: none, or unknown */
 };
 
 struct profile_loss {
@@ -115,7 +125,7 @@ struct profile {
     struct intern strings;
     struct pool pool; /* every array below lives here */
 
-    bool empty; /* nothing to report: the file is {} */
+    bool empty;                                /* nothing to report: the file is {} */
     str_id program, entrypoint_dir, directory; /* `filename` in the JSON is the directory */
     str_id *args;
     uint32_t arg_count;
@@ -123,16 +133,16 @@ struct profile {
     bool async_profile, memory, gpu;
 
     double elapsed_sec, start_absolute_sec, start_perf_sec;
-    double total_sec;                  /* all CPU + all charged waits */
-    struct profile_time time;          /* of the whole run, remainder included */
-    struct profile_time untraced;      /* the part not on any reported line */
-    double native_threads_sec;         /* within untraced: CPU of threads without Python code that
-                                          no Python line was waiting for */
-    double cpu_sec;                    /* CPU time of all processes by their own clocks */
-    double startup_sec;                /* of it: before the program began */
-    double unsampled_sec;              /* of it: never seen by a sample (cpu - startup - sampled) */
+    double total_sec;             /* all CPU + all charged waits */
+    struct profile_time time;     /* of the whole run, remainder included */
+    struct profile_time untraced; /* the part not on any reported line */
+    double native_threads_sec;    /* within untraced: CPU of threads without Python code that
+                                     no Python line was waiting for */
+    double cpu_sec;               /* CPU time of all processes by their own clocks */
+    double startup_sec;           /* of it: before the program began */
+    double unsampled_sec;         /* of it: never seen by a sample (cpu - startup - sampled) */
     double interval_sec, wait_interval_sec;
-    double handler_sec, sampler_sec;   /* our own cost, inside cpu_sec */
+    double handler_sec, sampler_sec; /* our own cost, inside cpu_sec */
     uint64_t main_ident;
 
     struct profile_file *files; /* by name */
