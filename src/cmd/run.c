@@ -230,11 +230,18 @@ static void write_final_profile(struct run *run)
     const struct profile *profile = &run->profile;
     struct err err;
     int rc = harvest_all(report, run->session.directory, &err);
+    uint64_t unrecorded = atomic_load(&run->session.control->unrecorded);
+    report_unrecorded(report, unrecorded);
     report_program_ended(report, run->session.child, run->session.status);
     report_finish(report);
     run->harvest.report = NULL;
     if (rc && !profile->process_count) {
         fprintf(stderr, "scalene: no profile: %s\n", err.text);
+    } else if (!profile->process_count && unrecorded) {
+        fprintf(stderr,
+                "scalene: no profile: no recording could be made in '%s': is its disk full, or a "
+                "limit on file size or memory too low?\n",
+                run->session.directory);
     } else if (!profile->process_count) {
         fprintf(stderr,
                 "scalene: no profile: %s did not load the profiler (CPython 3.8 or newer is "

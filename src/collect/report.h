@@ -58,6 +58,9 @@ void report_add(struct report *report, const struct arena *arena, enum report_fa
 /* A recording that could not be opened, and why. */
 void report_unreadable(struct report *report, pid_t pid, const char *why);
 
+/* Processes that could not make a recording: the disk was full, or a limit was met. */
+void report_unrecorded(struct report *report, uint64_t processes);
+
 /* The launcher's word on the process it started: `status` as waitpid gives it. */
 void report_program_ended(struct report *report, pid_t pid, int status);
 

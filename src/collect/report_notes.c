@@ -75,6 +75,12 @@ void report_unreadable(struct report *report, pid_t pid, const char *why)
         report_note(report, "nothing is known of process %d: %s", (int)pid, why);
 }
 
+void report_unrecorded(struct report *report, uint64_t processes)
+{
+    report_loss(report, "unrecorded",
+                "processes without a recording: the disk was full or a limit was met", processes);
+}
+
 static void note_python(struct report *report, const struct wire_header *header)
 {
     uint32_t state = atomic_load(&header->stacks_state);

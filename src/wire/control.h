@@ -53,7 +53,8 @@ struct wire_control {
     uint64_t boot;                 /* which boot of the machine: a hash of its id */
     uint64_t pid_namespace;        /* inode of /proc/self/ns/pid */
     _Atomic uint64_t harvested;    /* recordings the launcher has taken in and removed */
-    uint8_t reserved[WIRE_CONTROL_BYTES - 88];
+    _Atomic uint64_t unrecorded;   /* processes that could not make their recording */
+    uint8_t reserved[WIRE_CONTROL_BYTES - 96];
 };
 
 _Static_assert(sizeof(struct wire_control) == WIRE_CONTROL_BYTES, "control page is one page");
