@@ -344,6 +344,18 @@ static void grow_arena(int kept_fd)
         os_close(&fd);
 }
 
+/* A process whose threads have all ended, as one does that was forked off in a thread, ends with
+ * the last of them: that must not be us. */
+static bool is_alone(void)
+{
+    for (unsigned i = 0; i < threads_used(); i++) {
+        uint32_t state = atomic_load(&threads_slot(i)->state);
+        if (state == SLOT_LIVE || state == SLOT_TAKEN)
+            return false;
+    }
+    return true;
+}
+
 static void *sample_forever(void *argument)
 {
     (void)argument;
@@ -362,6 +374,8 @@ static void *sample_forever(void *argument)
         struct timespec pause = {(time_t)(interval_ns / 1000000000u),
                                  (long)(interval_ns % 1000000000u)};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        if (is_alone())
+            return NULL;
         struct clocks clocks = read_clocks();
         struct pass pass = {.now_ns = os_mono_ns()};
         pass.wall_ns = pass.now_ns - last_ns;
@@ -386,7 +400,6 @@ static void *sample_forever(void *argument)
         grow_arena(arena_fd);
         tick_compact_log();
     }
-    return NULL;
 }
 
 bool sampler_start(void)
