@@ -29,7 +29,19 @@ def test_waits_of_a_computing_thread(threads, name):
     causes = entry["waits"]
     turn = causes.get("gil", 0) + causes.get("starved", 0)
     assert turn >= 0.9 * sum(causes.values())
-    assert turn == pytest.approx(section["wall"] - section["cpu"], rel=0.2, abs=0.05)
+    waited = section["wall"] - section["cpu"]
+    assert turn <= 1.2 * waited + 0.05
+    # The threads also give up the lock in measure.py, which reads the clocks for all of them.
+    assert turn + waits_for_a_turn(threads, "measure.py") >= 0.8 * waited - 0.05
+
+
+def waits_for_a_turn(threads, file):
+    return sum(
+        line["waits"].get("gil", 0) + line["waits"].get("starved", 0)
+        for name, entry in threads.profile["files"].items()
+        if name.endswith(file)
+        for line in entry["lines"]
+    )
 
 
 def test_gil_is_named(threads):
