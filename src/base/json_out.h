@@ -44,20 +44,4 @@ void json_out_real(struct json_out *out,
 void json_out_bool(struct json_out *out, bool value);
 void json_out_null(struct json_out *out);
 
-/* Short names, for files that do not use jansson. */
-#ifndef JANSSON_H
-#define json_begin   json_out_begin
-#define json_object  json_out_object
-#define json_array   json_out_array
-#define json_end     json_out_end
-#define json_key     json_out_key
-#define json_key_raw json_out_key_raw
-#define json_string  json_out_string
-#define json_cstr    json_out_cstr
-#define json_int     json_out_int
-#define json_real    json_out_real
-#define json_bool    json_out_bool
-#define json_null    json_out_null
-#endif
-
 #endif

@@ -19,64 +19,64 @@
 
 static void key_real(struct json_out *out, const char *key, double value)
 {
-    json_key(out, key);
-    json_real(out, value);
+    json_out_key(out, key);
+    json_out_real(out, value);
 }
 
 static void key_int(struct json_out *out, const char *key, uint64_t value)
 {
-    json_key(out, key);
-    json_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    json_out_key(out, key);
+    json_out_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
 static void key_int_or_null(struct json_out *out, const char *key, bool is_known, uint64_t value)
 {
-    json_key(out, key);
+    json_out_key(out, key);
     if (is_known)
-        json_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+        json_out_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
     else
-        json_null(out);
+        json_out_null(out);
 }
 
 static void key_bool(struct json_out *out, const char *key, bool value)
 {
-    json_key(out, key);
-    json_bool(out, value);
+    json_out_key(out, key);
+    json_out_bool(out, value);
 }
 
 static void key_null(struct json_out *out, const char *key)
 {
-    json_key(out, key);
-    json_null(out);
+    json_out_key(out, key);
+    json_out_null(out);
 }
 
 static void key_empty_list(struct json_out *out, const char *key)
 {
-    json_key(out, key);
-    json_array(out);
-    json_end(out);
+    json_out_key(out, key);
+    json_out_array(out);
+    json_out_end(out);
 }
 
 static void put_text(struct json_out *out, const struct profile *profile, str_id id)
 {
-    json_string(out, profile_str(profile, id), intern_length(&profile->strings, id));
+    json_out_string(out, profile_str(profile, id), intern_length(&profile->strings, id));
 }
 
 static void key_text(struct json_out *out, const char *key, const struct profile *profile,
                      str_id id)
 {
-    json_key(out, key);
+    json_out_key(out, key);
     put_text(out, profile, id);
 }
 
 static void key_texts(struct json_out *out, const char *key, const struct profile *profile,
                       const str_id *ids, uint32_t count)
 {
-    json_key(out, key);
-    json_array(out);
+    json_out_key(out, key);
+    json_out_array(out);
     for (uint32_t i = 0; i < count; i++)
         put_text(out, profile, ids[i]);
-    json_end(out);
+    json_out_end(out);
 }
 
 /* A share of the total; rounding must not lift it over 100, which readers check. */
@@ -93,8 +93,8 @@ static double to_microseconds(double sec)
 
 static void key_waits(struct json_out *out, const struct profile_time *time)
 {
-    json_key(out, "waits");
-    json_object(out);
+    json_out_key(out, "waits");
+    json_out_object(out);
     /* Sorted by key, which the enum is not. */
     static const enum wait_cause order[WAIT_CAUSES] = {
         WAIT_CHILD, WAIT_FILE, WAIT_GIL,   WAIT_LOCK,   WAIT_LOOP,
@@ -102,7 +102,7 @@ static void key_waits(struct json_out *out, const struct profile_time *time)
     for (int i = 0; i < WAIT_CAUSES; i++)
         if (time->wait_sec[order[i]] > 0)
             key_real(out, wait_cause_key[order[i]], time->wait_sec[order[i]]);
-    json_end(out);
+    json_out_end(out);
 }
 
 /* ---- lines and functions ---- */
@@ -117,22 +117,22 @@ static void put_source(struct json_out *out, const char *text, size_t length, st
         else
             buf_char(scratch, text[i]);
     }
-    json_string(out, scratch->data ? scratch->data : "", scratch->len);
+    json_out_string(out, scratch->data ? scratch->data : "", scratch->len);
 }
 
 static void put_line(struct json_out *out, const struct profile *profile,
                      const struct profile_line *line, bool is_function, struct buf *scratch)
 {
     const struct profile_time *time = &line->time;
-    json_object(out);
+    json_out_object(out);
     key_empty_list(out, "async_task_names");
     key_real(out, "cpu_native_sec", time->native_sec);
     key_real(out, "cpu_python_sec", time->python_sec);
-    json_key(out, "cpu_samples_list");
-    json_array(out);
+    json_out_key(out, "cpu_samples_list");
+    json_out_array(out);
     for (uint32_t i = 0; i < line->stamp_count; i++)
-        json_real(out, to_microseconds(line->stamps[i]));
-    json_end(out);
+        json_out_real(out, to_microseconds(line->stamps[i]));
+    json_out_end(out);
     if (!is_function) {
         key_int(out, "end_function_line", line->end_function);
         key_int(out, "end_outermost_loop", line->end_outermost_loop);
@@ -140,7 +140,7 @@ static void put_line(struct json_out *out, const struct profile *profile,
     }
     key_real(out, "half_width_percent", line->half_width_percent);
     key_bool(out, "is_coroutine", false);
-    json_key(out, "line");
+    json_out_key(out, "line");
     put_source(out, profile_str(profile, line->text), intern_length(&profile->strings, line->text),
                scratch);
     key_int(out, "lineno", line->lineno);
@@ -171,44 +171,44 @@ static void put_line(struct json_out *out, const struct profile *profile,
     }
     key_real(out, "system_sec", time->system_sec);
     key_waits(out, time);
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_lines(struct json_out *out, const char *key, const struct profile *profile,
                       const struct profile_line *lines, uint32_t count, bool are_functions,
                       struct buf *scratch)
 {
-    json_key(out, key);
-    json_array(out);
+    json_out_key(out, key);
+    json_out_array(out);
     for (uint32_t i = 0; i < count; i++)
         put_line(out, profile, &lines[i], are_functions, scratch);
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_files(struct json_out *out, const struct profile *profile)
 {
     struct buf scratch = {0};
-    json_key(out, "files");
-    json_object(out);
+    json_out_key(out, "files");
+    json_out_object(out);
     for (uint32_t i = 0; i < profile->file_count; i++) {
         const struct profile_file *file = &profile->files[i];
-        json_key_raw(out, profile_str(profile, file->name),
-                     intern_length(&profile->strings, file->name));
-        json_object(out);
+        json_out_key_raw(out, profile_str(profile, file->name),
+                         intern_length(&profile->strings, file->name));
+        json_out_object(out);
         key_real(out, "cpu_native_sec", file->time.native_sec);
         key_real(out, "cpu_python_sec", file->time.python_sec);
         put_lines(out, "functions", profile, file->functions, file->function_count, true, &scratch);
         key_texts(out, "imports", profile, file->imports, file->import_count);
-        json_key(out, "leaks");
-        json_object(out);
-        json_end(out);
+        json_out_key(out, "leaks");
+        json_out_object(out);
+        json_out_end(out);
         put_lines(out, "lines", profile, file->lines, file->line_count, false, &scratch);
         key_int(out, "n_samples", file->time.samples);
         key_real(out, "percent_cpu_time", percent(profile, profile_time_sum(&file->time)));
         key_real(out, "system_sec", file->time.system_sec);
-        json_end(out);
+        json_out_end(out);
     }
-    json_end(out);
+    json_out_end(out);
     buf_release(&scratch);
 }
 
@@ -272,7 +272,7 @@ static struct merged_stack *merge_traced(const struct profile *profile, size_t *
 static void put_traced_frames(struct json_out *out, const struct profile *profile,
                               const struct profile_stack *stack, struct buf *scratch)
 {
-    json_array(out);
+    json_out_array(out);
     for (uint32_t i = 0; i < stack->frame_count; i++) {
         const struct profile_frame *frame = &stack->frames[i];
         if (!frame->traced)
@@ -280,9 +280,9 @@ static void put_traced_frames(struct json_out *out, const struct profile *profil
         buf_reset(scratch);
         buf_addf(scratch, "%s %s:%u;", profile_str(profile, frame->file),
                  profile_str(profile, frame->name), frame->line);
-        json_string(out, scratch->data, scratch->len);
+        json_out_string(out, scratch->data, scratch->len);
     }
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_stacks(struct json_out *out, const struct profile *profile)
@@ -291,106 +291,106 @@ static void put_stacks(struct json_out *out, const struct profile *profile)
     struct merged_stack *merged = merge_traced(profile, &count);
     struct buf scratch = {0};
     double total = profile->total_sec > 0 ? profile->total_sec : 1;
-    json_key(out, "stacks");
-    json_array(out);
+    json_out_key(out, "stacks");
+    json_out_array(out);
     for (size_t i = 0; i < count; i++) {
         const struct profile_time *time = &merged[i].time;
-        json_array(out);
+        json_out_array(out);
         put_traced_frames(out, profile, &profile->stacks[merged[i].first], &scratch);
-        json_object(out);
+        json_out_object(out);
         key_real(out, "c_time", time->native_sec / total);
         key_int(out, "count", merged[i].hits);
         key_real(out, "cpu_samples", profile_time_sum(time) / total);
         key_real(out, "python_time", time->python_sec / total);
-        json_end(out);
-        json_end(out);
+        json_out_end(out);
+        json_out_end(out);
     }
-    json_end(out);
+    json_out_end(out);
     buf_release(&scratch);
     free(merged);
 }
 
 static void put_combined_stacks(struct json_out *out, const struct profile *profile)
 {
-    json_key(out, "combined_stacks");
-    json_array(out);
+    json_out_key(out, "combined_stacks");
+    json_out_array(out);
     for (uint32_t i = 0; i < profile->stack_count; i++) {
         const struct profile_stack *stack = &profile->stacks[i];
-        json_array(out);
-        json_array(out);
+        json_out_array(out);
+        json_out_array(out);
         for (uint32_t k = 0; k < stack->frame_count; k++) {
             const struct profile_frame *frame = &stack->frames[k];
-            json_object(out);
+            json_out_object(out);
             key_text(out, "display_name", profile, frame->name);
             key_text(out, "filename_or_module", profile, frame->file);
             key_null(out, "ip");
-            json_key(out, "kind");
-            json_cstr(out, "py");
+            json_out_key(out, "kind");
+            json_out_cstr(out, "py");
             key_int(out, "line", frame->line);
             key_null(out, "offset");
-            json_end(out);
+            json_out_end(out);
         }
-        json_end(out);
-        json_int(out, (int64_t)stack->hits);
-        json_end(out);
+        json_out_end(out);
+        json_out_int(out, (int64_t)stack->hits);
+        json_out_end(out);
     }
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_timeline(struct json_out *out, const struct profile *profile)
 {
-    json_key(out, "combined_stacks_timeline");
-    json_array(out);
+    json_out_key(out, "combined_stacks_timeline");
+    json_out_array(out);
     for (uint32_t i = 0; i < profile->run_count; i++) {
         const struct profile_run *run = &profile->runs[i];
-        json_object(out);
+        json_out_object(out);
         key_int(out, "count", run->count);
         key_int(out, "stack_index", run->stack);
         key_real(out, "t_sec", to_microseconds(run->at_sec));
-        json_key(out, "thread_id");
+        json_out_key(out, "thread_id");
         if (run->thread_ident)
-            json_int(out, (int64_t)run->thread_ident);
+            json_out_int(out, (int64_t)run->thread_ident);
         else
-            json_null(out);
-        json_end(out);
+            json_out_null(out);
+        json_out_end(out);
     }
-    json_end(out);
+    json_out_end(out);
 }
 
 /* ---- the run ---- */
 
 static void put_losses(struct json_out *out, const struct profile *profile)
 {
-    json_key(out, "losses");
-    json_array(out);
+    json_out_key(out, "losses");
+    json_out_array(out);
     for (uint32_t i = 0; i < profile->loss_count; i++) {
-        json_object(out);
+        json_out_object(out);
         key_int(out, "count", profile->losses[i].count);
         key_text(out, "kind", profile, profile->losses[i].key);
         key_text(out, "text", profile, profile->losses[i].text);
-        json_end(out);
+        json_out_end(out);
     }
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_overhead(struct json_out *out, const struct profile *profile)
 {
     double own = profile->handler_sec + profile->sampler_sec;
-    json_key(out, "overhead");
-    json_object(out);
+    json_out_key(out, "overhead");
+    json_out_object(out);
     key_real(out, "handler_sec", profile->handler_sec);
     key_real(out, "percent_of_cpu", profile->cpu_sec > 0 ? 100 * own / profile->cpu_sec : 0);
     key_real(out, "sampler_sec", profile->sampler_sec);
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_processes(struct json_out *out, const struct profile *profile)
 {
-    json_key(out, "processes");
-    json_array(out);
+    json_out_key(out, "processes");
+    json_out_array(out);
     for (uint32_t i = 0; i < profile->process_count; i++) {
         const struct profile_process *process = &profile->processes[i];
-        json_object(out);
+        json_out_object(out);
         key_text(out, "command", profile, process->command);
         key_int(out, "count", process->count);
         key_real(out, "cpu_sec", process->cpu_sec);
@@ -408,18 +408,18 @@ static void put_processes(struct json_out *out, const struct profile *profile)
         key_int_or_null(out, "signal", process->signal > 0, (uint64_t)process->signal);
         key_real(out, "start_sec", process->start_sec);
         key_real(out, "startup_sec", process->startup_sec);
-        json_end(out);
+        json_out_end(out);
     }
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_threads(struct json_out *out, const struct profile *profile)
 {
-    json_key(out, "threads");
-    json_array(out);
+    json_out_key(out, "threads");
+    json_out_array(out);
     for (uint32_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
-        json_object(out);
+        json_out_object(out);
         key_int(out, "count", thread->count);
         key_real(out, "cpu_sec", thread->cpu_sec);
         key_text(out, "name", profile, thread->name);
@@ -428,31 +428,31 @@ static void put_threads(struct json_out *out, const struct profile *profile)
         key_int(out, "thread_id", thread->ident);
         key_int(out, "tid", (uint64_t)thread->tid);
         key_real(out, "wait_sec", thread->wait_sec);
-        json_end(out);
+        json_out_end(out);
     }
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_untraced(struct json_out *out, const struct profile *profile)
 {
     const struct profile_time *time = &profile->untraced;
-    json_key(out, "untraced");
-    json_object(out);
+    json_out_key(out, "untraced");
+    json_out_object(out);
     key_int(out, "n_samples", time->samples);
     key_real(out, "native_sec", time->native_sec);
     key_real(out, "percent", percent(profile, profile_time_sum(time)));
     key_real(out, "python_sec", time->python_sec);
     key_real(out, "system_sec", time->system_sec);
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_sampling(struct json_out *out, const struct profile *profile)
 {
-    json_key(out, "sampling");
-    json_object(out);
+    json_out_key(out, "sampling");
+    json_out_object(out);
     key_real(out, "cpu_interval_sec", profile->interval_sec);
     key_real(out, "wait_interval_sec", profile->wait_interval_sec);
-    json_end(out);
+    json_out_end(out);
 }
 
 static void put_memory_totals(struct json_out *out)
@@ -465,7 +465,7 @@ static void put_memory_totals(struct json_out *out)
 
 static void put_profile(struct json_out *out, const struct profile *profile)
 {
-    json_object(out);
+    json_out_object(out);
     key_int(out, "alloc_samples", 0);
     if (profile->has_args)
         key_texts(out, "args", profile, profile->args, profile->arg_count);
@@ -482,15 +482,15 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     key_text(out, "filename", profile, profile->directory);
     put_files(out, profile);
     key_bool(out, "gpu", profile->gpu);
-    json_key(out, "gpu_device");
-    json_cstr(out, "");
+    json_out_key(out, "gpu_device");
+    json_out_cstr(out, "");
     key_real(out, "growth_rate", 0);
     put_losses(out, profile);
-    json_key(out, "main_thread_id");
+    json_out_key(out, "main_thread_id");
     if (profile->main_ident)
-        json_int(out, (int64_t)profile->main_ident);
+        json_out_int(out, (int64_t)profile->main_ident);
     else
-        json_null(out);
+        json_out_null(out);
     put_memory_totals(out);
     key_bool(out, "memory", profile->memory);
     key_empty_list(out, "memory_stacks");
@@ -503,8 +503,8 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     key_text(out, "program", profile, profile->program);
     key_empty_list(out, "samples");
     put_sampling(out, profile);
-    json_key(out, "scalene_version");
-    json_cstr(out, SCALENE_VERSION);
+    json_out_key(out, "scalene_version");
+    json_out_cstr(out, SCALENE_VERSION);
     key_int(out, "schema_version", JSON_WRITE_SCHEMA);
     put_stacks(out, profile);
     key_real(out, "start_time_absolute", profile->start_absolute_sec);
@@ -516,16 +516,16 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     key_real(out, "unsampled_sec", profile->unsampled_sec);
     put_untraced(out, profile);
     key_waits(out, &profile->time);
-    json_end(out);
+    json_out_end(out);
 }
 
 void json_write_profile(const struct profile *profile, struct buf *out)
 {
     struct json_out json;
-    json_begin(&json, out);
+    json_out_begin(&json, out);
     if (profile->empty) {
-        json_object(&json);
-        json_end(&json);
+        json_out_object(&json);
+        json_out_end(&json);
     } else {
         put_profile(&json, profile);
     }

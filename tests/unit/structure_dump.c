@@ -19,8 +19,8 @@
 static void add_string(struct buf *out, const char *text)
 {
     struct json_out json;
-    json_begin(&json, out);
-    json_cstr(&json, text);
+    json_out_begin(&json, out);
+    json_out_cstr(&json, text);
 }
 
 static void add_lines(struct buf *out, const struct structure *structure)
