@@ -291,8 +291,7 @@ static int run_profiled(struct run *run, const char *agent)
         .cpu_interval_ns = (uint64_t)(options->cpu_sampling_sec * NS_PER_SEC),
         .wait_interval_ns =
             (uint64_t)(fmax(options->cpu_sampling_sec, WAIT_INTERVAL_MIN) * NS_PER_SEC),
-        .flags = (options->stacks ? WIRE_FLAG_STACKS : 0) |
-                 (options->use_virtual_time ? WIRE_FLAG_VIRTUAL_TIME : 0),
+        .flags = (options->use_virtual_time ? WIRE_FLAG_VIRTUAL_TIME : 0),
         .start_on = options->start_on,
     };
     if (session_open(&run->session, &config, &err)) {

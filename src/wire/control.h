@@ -31,10 +31,7 @@
 enum { WIRE_CONTROL_VERSION = 1, WIRE_CONTROL_BYTES = 4096 };
 
 enum wire_control_flags {
-    WIRE_FLAG_STACKS = 1u << 0,       /* keep whole stacks, not only what charging needs */
-    WIRE_FLAG_ASYNC = 1u << 1,        /* follow suspended coroutines */
-    WIRE_FLAG_MEMORY = 1u << 2,       /* follow allocations and copies */
-    WIRE_FLAG_VIRTUAL_TIME = 1u << 3, /* CPU time alone: no wait sampler */
+    WIRE_FLAG_VIRTUAL_TIME = 1u << 0, /* CPU time alone: no waits */
 };
 
 struct wire_control {

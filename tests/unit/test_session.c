@@ -28,7 +28,7 @@ static struct session_config shell(const char *const *command)
                                    .command = (char *const *)command,
                                    .cpu_interval_ns = 5000000,
                                    .wait_interval_ns = 10000000,
-                                   .flags = WIRE_FLAG_STACKS,
+                                   .flags = WIRE_FLAG_VIRTUAL_TIME,
                                    .start_on = true};
 }
 
@@ -104,7 +104,7 @@ static void directory_and_control(void **state)
     const struct wire_control *read = (const struct wire_control *)page.data;
     assert_true(read->magic == WIRE_CONTROL_MAGIC);
     assert_int_equal(read->cpu_interval_ns, 5000000);
-    assert_int_equal(read->flags, WIRE_FLAG_STACKS);
+    assert_int_equal(read->flags, WIRE_FLAG_VIRTUAL_TIME);
     assert_int_equal(read->launcher_pid, getpid());
     assert_int_equal(read->on, 1);
     char *agent = mem_format("%s/" WIRE_AGENT_NAME, session.directory),
