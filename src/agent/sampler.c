@@ -1,6 +1,7 @@
 #include "agent/sampler.h"
 
 #include "agent/agent.h"
+#include "agent/memory.h"
 #include "agent/signals.h"
 #include "agent/threads.h"
 #include "agent/tick.h"
@@ -302,6 +303,7 @@ static void *sample_forever(void *argument)
 {
     (void)argument;
     signals_in_sampler();
+    memory_disown();
     keep_descriptors = os_private_descriptors();
     int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
     bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
@@ -339,6 +341,7 @@ static void *sample_forever(void *argument)
         if (passes % RSS_EVERY == 0)
             atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
         grow_arena(arena_fd);
+        memory_pass(pass.now_ns);
         tick_compact_log();
     }
     return NULL;

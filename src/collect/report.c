@@ -331,6 +331,7 @@ int report_build(struct profile *profile, const struct report_config *config, st
     settle_totals(&report);
     note_untraced(&report);
     report_stacks(&report);
+    report_memory(&report);
     report_files(&report);
     hand_over_lists(&report);
 out:

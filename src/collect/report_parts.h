@@ -1,7 +1,7 @@
 /*
  * What the files of report_build share: report.c drives, report_run.c tells about
  * processes, threads and losses, report_stacks.c makes stacks and timeline,
- * report_files.c files, lines and functions.  Nobody else includes this.
+ * report_memory.c all about memory, report_files.c files, lines and functions.  Nobody else includes this.
  */
 #ifndef COLLECT_REPORT_PARTS_H
 #define COLLECT_REPORT_PARTS_H
@@ -48,6 +48,12 @@ void report_run(struct report *report);
 
 /* report_stacks.c: stamps of lines, stacks and runs; the latter two only if config->stacks. */
 void report_stacks(struct report *report);
+
+/* A node's frames, outermost first, into room for its depth. */
+void report_frames(const struct charge *charge, uint32_t node_id, struct profile_frame *frames);
+
+/* report_memory.c: before report_files (it fills what that takes over). */
+void report_memory(struct report *report);
 
 /* report_files.c: after report_stacks (it takes the stamps over); moves what is not reported to
  * profile->untraced. */

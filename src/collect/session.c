@@ -97,6 +97,7 @@ static int make_control(struct session *session, const struct session_config *co
         session->control->flags = config->flags;
         session->control->cpu_interval_ns = config->cpu_interval_ns;
         session->control->wait_interval_ns = config->wait_interval_ns;
+        session->control->allocation_window_bytes = config->allocation_window_bytes;
         session->control->launcher_pid = getpid();
         atomic_store(&session->control->on, config->start_on);
         session->control->magic = WIRE_CONTROL_MAGIC;

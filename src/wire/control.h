@@ -47,7 +47,8 @@ struct wire_control {
     _Atomic uint32_t closed;     /* the launcher has gone: exec'd children are not followed */
     _Atomic uint32_t generation; /* bumped with every change of `on` */
     _Atomic uint64_t cpu_ns;     /* CPU used by all processes of the session, added by each */
-    uint8_t reserved[WIRE_CONTROL_BYTES - 56];
+    uint64_t allocation_window_bytes; /* most bytes between two memory samples, on average */
+    uint8_t reserved[WIRE_CONTROL_BYTES - 64];
 };
 
 _Static_assert(sizeof(struct wire_control) == WIRE_CONTROL_BYTES, "control page is one page");

@@ -1,0 +1,209 @@
+#include "agent/objects.h"
+
+#include "agent/agent.h"
+#include "agent/memory.h"
+#include "os/os.h"
+
+#include <dlfcn.h>
+
+enum {
+    DOMAINS = 2,
+    SMALL_MAX = 512, /* what CPython's allocator serves itself */
+    OBJECTS_DUTY = 4,
+    ALWAYS_NS = 300000000, /* the first moments are always looked at */
+};
+#define BUSY_BYTES_PER_SEC 100e6 /* from here on windows */
+#define FORCED             (INT64_MIN / 2)
+
+/* PyMemAllocatorEx and PyMemAllocatorDomain, the same since 3.5. */
+struct allocator {
+    void *ctx;
+    void *(*malloc)(void *ctx, size_t size);
+    void *(*calloc)(void *ctx, size_t count, size_t size);
+    void *(*realloc)(void *ctx, void *block, size_t size);
+    void (*free)(void *ctx, void *block);
+};
+static const int domains[DOMAINS] = {1, 2}; /* MEM, OBJ */
+
+static void (*get_allocator)(int domain, struct allocator *);
+static void (*set_allocator)(int domain, struct allocator *);
+static struct allocator originals[DOMAINS];
+static _Atomic bool installed;
+static _Atomic bool is_on;          /* ours are in front now */
+static _Atomic uint32_t factor = 1; /* how many windows one that is looked at stands for */
+static _Atomic uint64_t seen_bytes; /* by our functions, up to the last sample */
+static _Atomic uint32_t changing;   /* 1: allocators are being changed; 2: not now */
+
+/* Ask the allocator for a block that it must take from malloc(). */
+static void *promote(int which, bool zeroed, uint64_t weight_bytes, uint64_t count)
+{
+    const struct allocator *original = &originals[which];
+    struct memory_promotion *promotion = &memory_self.promotion;
+    *promotion = (struct memory_promotion){true, weight_bytes, count, memory_self.heap.left_bytes};
+    memory_self.heap.left_bytes = FORCED;
+    void *block = zeroed ? original->calloc(original->ctx, 1, MEMORY_PROMOTED_LEAST)
+                         : original->malloc(original->ctx, MEMORY_PROMOTED_LEAST);
+    if (promotion->is_due) { /* it never came to malloc() */
+        promotion->is_due = false;
+        memory_self.heap.left_bytes = promotion->heap_left_bytes;
+    }
+    return block;
+}
+
+static __attribute__((noinline, cold)) void *sampled(int which, size_t size, bool zeroed)
+{
+    const struct allocator *original = &originals[which];
+    struct memory_sample sample;
+    if (!memory_is_ready())
+        memory_postpone(&memory_self.objects);
+    else if (memory_choose(&memory_self.objects, size, size, &sample)) {
+        uint32_t windows = atomic_load_explicit(&factor, memory_order_relaxed);
+        atomic_fetch_add_explicit(&seen_bytes, sample.bytes, memory_order_relaxed);
+        return promote(which, zeroed, sample.bytes * windows, sample.count * windows);
+    }
+    return zeroed ? original->calloc(original->ctx, 1, size)
+                  : original->malloc(original->ctx, size);
+}
+
+static inline bool is_due(size_t size)
+{
+    return size <= SMALL_MAX &&
+           __builtin_expect((memory_self.objects.left_bytes -= (int64_t)size) < 0, 0);
+}
+
+#define HOOKS(name, which)                                                                         \
+    static void *name##_malloc(void *ctx, size_t size)                                             \
+    {                                                                                              \
+        if (is_due(size))                                                                          \
+            return sampled(which, size, false);                                                    \
+        return originals[which].malloc(ctx, size);                                                 \
+    }                                                                                              \
+    static void *name##_calloc(void *ctx, size_t count, size_t size)                               \
+    {                                                                                              \
+        if (size && count <= SMALL_MAX / size && is_due(count * size))                             \
+            return sampled(which, count *size, true);                                              \
+        return originals[which].calloc(ctx, count, size);                                          \
+    }                                                                                              \
+    static void *name##_realloc(void *ctx, void *block, size_t size)                               \
+    {                                                                                              \
+        if (!block && is_due(size))                                                                \
+            return sampled(which, size, false);                                                    \
+        return originals[which].realloc(ctx, block, size);                                         \
+    }
+HOOKS(mem, 0)
+HOOKS(obj, 1)
+
+static struct allocator ours(int which)
+{
+    struct allocator allocator = originals[which];
+    allocator.malloc = which ? obj_malloc : mem_malloc;
+    allocator.calloc = which ? obj_calloc : mem_calloc;
+    allocator.realloc = which ? obj_realloc : mem_realloc;
+    return allocator;
+}
+
+/* Does a request beyond 512 bytes come to our malloc()?  Not from CPython's built-in mimalloc. */
+static bool reaches_malloc(int which)
+{
+    const struct allocator *original = &originals[which];
+    struct memory_promotion *promotion = &memory_self.promotion;
+    *promotion = (struct memory_promotion){.is_due = true,
+                                           .heap_left_bytes = memory_self.heap.left_bytes};
+    memory_self.heap.left_bytes = FORCED;
+    void *block = original->malloc(original->ctx, MEMORY_PROMOTED_LEAST);
+    bool arrived = !promotion->is_due;
+    promotion->is_due = false;
+    memory_self.heap.left_bytes = promotion->heap_left_bytes;
+    original->free(original->ctx, block);
+    return arrived;
+}
+
+bool objects_install(void)
+{
+    if (agent.has_layout && agent.layout.free_threaded)
+        return false;
+    *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+    *(void **)&set_allocator = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+    if (!get_allocator || !set_allocator)
+        return false;
+    for (int i = 0; i < DOMAINS; i++)
+        get_allocator(domains[i], &originals[i]);
+    if (!reaches_malloc(0) || !reaches_malloc(1))
+        return false;
+    for (int i = 0; i < DOMAINS; i++) {
+        struct allocator allocator = ours(i);
+        set_allocator(domains[i], &allocator);
+    }
+    atomic_store(&is_on, true);
+    atomic_store(&installed, true);
+    return true;
+}
+
+/*
+ * Without the GIL: only function pointers change, the context and `free` are the
+ * same in both states, so a thread that sees half of it is right all the same.
+ * Acts only on what it knows: somebody else's allocator in front (tracemalloc)
+ * has ours, or the original, behind it and is left alone.
+ */
+static bool put_in_front(bool on)
+{
+    bool done = true;
+    for (int i = 0; i < DOMAINS; i++) {
+        struct allocator now, mine = ours(i);
+        get_allocator(domains[i], &now);
+        const struct allocator *from = on ? &originals[i] : &mine, *to = on ? &mine : &originals[i];
+        if (now.malloc == from->malloc && now.ctx == from->ctx)
+            set_allocator(domains[i], (struct allocator *)(uintptr_t)to);
+        else if (now.malloc != to->malloc)
+            done = false;
+    }
+    return done;
+}
+
+static double bytes_per_second(uint64_t now_ns)
+{
+    static uint64_t last_ns, last_bytes;
+    uint64_t bytes = atomic_load_explicit(&seen_bytes, memory_order_relaxed);
+    double rate = now_ns > last_ns ? (double)(bytes - last_bytes) * 1e9 / (double)(now_ns - last_ns)
+                                   : 0;
+    last_ns = now_ns;
+    last_bytes = bytes;
+    return rate;
+}
+
+void objects_pass(uint64_t now_ns)
+{
+    static uint32_t random = 2463534242u;
+    static bool is_busy;
+    if (!atomic_load(&installed))
+        return;
+    double rate = bytes_per_second(now_ns);
+    if (atomic_load(&is_on)) /* a closed window tells nothing */
+        is_busy = rate > BUSY_BYTES_PER_SEC &&
+                  now_ns - agent.arena.header->start_mono_ns > ALWAYS_NS;
+    random ^= random << 13;
+    random ^= random >> 17;
+    random ^= random << 5;
+    bool want = !is_busy || random % OBJECTS_DUTY == 0;
+    uint32_t expected = 0;
+    if (want != atomic_load(&is_on) && atomic_compare_exchange_strong(&changing, &expected, 1)) {
+        if (put_in_front(want))
+            atomic_store(&is_on, want);
+        atomic_store(&changing, 0);
+    }
+    atomic_store(&factor, is_busy ? OBJECTS_DUTY : 1);
+}
+
+void objects_pause(void)
+{
+    uint32_t expected = 0;
+    while (!atomic_compare_exchange_strong(&changing, &expected, 2)) {
+        expected = 0;
+        os_yield();
+    }
+}
+
+void objects_resume(void)
+{
+    atomic_store(&changing, 0);
+}

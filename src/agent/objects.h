@@ -1,0 +1,31 @@
+/*
+ * Small Python objects, which CPython's own allocator keeps from malloc().
+ *
+ * Its MEM and OBJ domains get functions of ours in front that count bytes down
+ * and, for the one object in many that is a sample, ask for more than the 512
+ * bytes that allocator serves: it then calls malloc() itself, where the object is
+ * recorded (memory_promotion in memory.h), and free() when the object dies.
+ * `free` stays CPython's own.  Nothing of its insides is touched, any debug hook
+ * may be above or below, and our functions can be taken out at any moment.
+ *
+ * They cost a little on every allocation, so a program that allocates very much
+ * is looked at in random windows only: one in OBJECTS_DUTY; a sample then stands
+ * for as many times more.
+ */
+#ifndef AGENT_OBJECTS_H
+#define AGENT_OBJECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* With the GIL.  False: this interpreter's objects cannot be followed. */
+bool objects_install(void);
+
+/* Sampler thread: choose whether the next window is looked at. */
+void objects_pass(uint64_t now_mono_ns);
+
+/* Around fork, so that it does not fall into a change of the allocator. */
+void objects_pause(void);
+void objects_resume(void);
+
+#endif
