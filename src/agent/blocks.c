@@ -24,12 +24,12 @@ struct bucket {
 
 struct blocks_range blocks_range;
 
-static struct slot_info *infos;        /* CLASSES * SLOTS */
-static struct bucket *buckets;         /* BUCKETS */
-static uint32_t *records;              /* parallel to the addresses in the buckets */
-static uint32_t free_head[CLASSES];    /* index + 1 */
-static uint32_t fresh[CLASSES];        /* slots from here on were never used */
-static size_t committed[CLASSES];      /* bytes */
+static struct slot_info *infos;     /* CLASSES * SLOTS */
+static struct bucket *buckets;      /* BUCKETS */
+static uint32_t *records;           /* parallel to the addresses in the buckets */
+static uint32_t free_head[CLASSES]; /* index + 1 */
+static uint32_t fresh[CLASSES];     /* slots from here on were never used */
+static size_t committed[CLASSES];   /* bytes */
 static const size_t infos_bytes = sizeof *infos * CLASSES * SLOTS;
 static const size_t buckets_bytes = sizeof *buckets * BUCKETS;
 static const size_t records_bytes = sizeof *records * BUCKETS * BUCKET_BLOCKS;
@@ -194,7 +194,7 @@ void blocks_forget(void)
 {
     os_discard(buckets, buckets_bytes);
     os_discard(records, records_bytes);
-    for (unsigned class = 0; class < CLASSES; class++)
+    for (unsigned class = 0; class < CLASSES; class ++)
         for (uint32_t i = 0; i < fresh[class]; i++)
             infos[class * SLOTS + i].record = 0;
 }

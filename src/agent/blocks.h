@@ -42,8 +42,8 @@ bool blocks_init(void); /* once */
 void *blocks_take(size_t size_bytes, size_t align_bytes);
 void blocks_give(void *slot);
 
-size_t blocks_slot_bytes(const void *slot);     /* its capacity; no lock needed */
-uint32_t *blocks_slot_size(const void *slot);   /* what was asked for; the owner of the block only */
+size_t blocks_slot_bytes(const void *slot);   /* its capacity; no lock needed */
+uint32_t *blocks_slot_size(const void *slot); /* what was asked for; the owner of the block only */
 uint32_t *blocks_slot_record(const void *slot); /* the recorder's number */
 
 /* The table of all others.  `blocks_has` needs no lock for a block the caller owns. */

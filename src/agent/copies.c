@@ -6,8 +6,8 @@
  * has found libc's own they are done by an instruction; the agent's own copies
  * come through here too.
  */
-#include "agent/agent.h"
 #include "agent/copies.h"
+#include "agent/agent.h"
 #include "agent/memory.h"
 
 #include <dlfcn.h>

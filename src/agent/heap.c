@@ -6,6 +6,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <gnu/libc-version.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,8 +48,8 @@ static struct {
     bool is_foreign;  /* not glibc's: a block's size is not in front of it */
     size_t look_from; /* chunks larger than this may have records */
     struct py_range code;
-} next = {first_malloc, first_free,     first_calloc, first_realloc,
-          first_memalign, NULL, false,  LOOK_AT_NONE, {0}};
+} next = {first_malloc, first_free,   first_calloc, first_realloc, first_memalign, NULL,
+          false,        LOOK_AT_NONE, {0}};
 
 /* ---- finding the allocator ---- */
 
@@ -83,11 +84,19 @@ static void use_libc(void)
     next.malloc = __libc_malloc;
 }
 
+/* By the module it is in: other allocators define the __libc names as well. */
+static bool is_libc(void *function)
+{
+    Dl_info its, libc;
+    return !function || (dladdr(function, &its) && dladdr((void *)gnu_get_libc_version, &libc) &&
+                         its.dli_fbase == libc.dli_fbase);
+}
+
 static void resolve(void)
 {
     resolving = true;
     void *found = dlsym(RTLD_NEXT, "malloc");
-    if (!found || found == (void *)__libc_malloc) {
+    if (is_libc(found)) {
         use_libc();
     } else {
         *(void **)&next.free = dlsym(RTLD_NEXT, "free");
@@ -276,6 +285,8 @@ AGENT_EXPORT void *calloc(size_t count, size_t size)
 static inline void *aligned(size_t align, size_t size, const void *caller)
 {
     bool is_power = align && !(align & (align - 1));
+    if (!size)
+        size = 1; /* not every allocator aligns nothing */
     if (is_due(size) && is_power)
         return sampled(ALIGNED, size, align, caller);
     return next.memalign(align, size);
@@ -479,8 +490,8 @@ static inline void *resize(void *block, size_t size, const void *caller)
     bool grows = size > old && size < WIRE_LARGE_LEAST;
     if (grows)
         memory_self.heap.left_bytes -= (int64_t)(size - old);
-    if (UNLIKELY(grows && memory_self.heap.left_bytes < 0) || UNLIKELY(size >= WIRE_LARGE_LEAST) || UNLIKELY(next.is_foreign) ||
-        UNLIKELY(old >= next.look_from))
+    if (UNLIKELY(grows && memory_self.heap.left_bytes < 0) || UNLIKELY(size >= WIRE_LARGE_LEAST) ||
+        UNLIKELY(next.is_foreign) || UNLIKELY(old >= next.look_from))
         return realloc_watched(block, size, old, caller);
     return next.realloc(block, size);
 }

@@ -5,7 +5,8 @@
  * of another malloc in the process are left out for that reason.  Address space
  * that is only reserved is not memory yet and does not count.
  */
-#undef _FILE_OFFSET_BITS /* it would make mmap() another name of mmap64(): both are defined here */
+#undef _FILE_OFFSET_BITS /* it would make mmap() another name of mmap64(): both are defined here   \
+                          */
 #include "agent/agent.h"
 #include "agent/blocks.h"
 #include "agent/heap.h"

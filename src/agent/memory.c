@@ -21,7 +21,6 @@ enum {
     DENSE_SHIFT = 3,
     SPINS = 200,
     DEFERRED_MAX = 64,
-    ROUNDING_BYTES = 8192, /* by which a block may be larger than was asked for */
     LOOK_EVERY = 8, /* passes between two looks at the resident size */
 };
 
@@ -31,7 +30,7 @@ static _Atomic bool active;
 static bool has_blocks; /* blocks_init succeeded */
 static _Atomic uint32_t locked;
 static _Atomic uint64_t interval_bytes;
-static uint32_t free_blocks;    /* chain of block records in no use */
+static uint32_t free_blocks; /* chain of block records in no use */
 static uint32_t foot_skip;
 static uint64_t foot_last_live; /* at the last entry of the footprint's course */
 static _Atomic(void *) deferred[DEFERRED_MAX];
@@ -238,8 +237,7 @@ static void count_sample(uint32_t id, const struct memory_sample *sample)
     add(&site->allocated_bytes, sample->bytes);
     add(&site->count, sample->count);
     add(&site->samples, 1);
-    add(sample->kind == WIRE_SITE_COPY ? &all->copied_bytes : &all->allocated_bytes,
-        sample->bytes);
+    add(sample->kind == WIRE_SITE_COPY ? &all->copied_bytes : &all->allocated_bytes, sample->bytes);
     add(&all->samples, 1);
     uint64_t now = interval_for(get(&all->samples));
     atomic_store_explicit(&interval_bytes, now, memory_order_relaxed);
@@ -296,19 +294,27 @@ static void release_records(uint32_t id)
     }
 }
 
-/* The record that grows when the same stack enlarges a large block again and again. */
-static bool extend_last(uint32_t head, uint32_t site, const struct memory_sample *sample)
+/*
+ * Growth of a large block.  It begins where the last record ends, not where the
+ * allocator's rounding of the old size ended; and when the same stack enlarges
+ * it again and again, one record grows.
+ */
+static bool extend_last(uint32_t head, uint32_t site, struct memory_sample *sample)
 {
     struct wire_block *block = block_at(head);
-    if (!head || !sample->exact || atomic_load(&block->site) != site ||
-        !(block->flags & WIRE_BLOCK_EXACT) || block->from + block->bytes > sample->from ||
-        sample->from - block->from - block->bytes > ROUNDING_BYTES)
+    if (!head || !sample->exact || !(block->flags & WIRE_BLOCK_EXACT) ||
+        block->from + block->bytes > sample->from)
+        return false;
+    uint64_t end = block->from + block->bytes;
+    sample->bytes += sample->from - end;
+    sample->from = end;
+    if (atomic_load(&block->site) != site)
         return false;
     block->bytes += sample->bytes;
     return true;
 }
 
-void memory_record(const void *block, const struct memory_sample *sample)
+void memory_record(const void *block, struct memory_sample *sample)
 {
     memory_self.busy = true;
     int saved = errno;

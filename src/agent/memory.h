@@ -95,8 +95,9 @@ void memory_postpone(struct memory_gap *gap);
 void *memory_take_slot(size_t size_bytes, size_t align_bytes);
 void memory_give_slot(void *slot);
 
-/* Records `sample` for the block; one more if it has some already. */
-void memory_record(const void *block, const struct memory_sample *sample);
+/* Records `sample` for the block; one more if it has some already (and then exactly from where they
+ * end, if they are exact). */
+void memory_record(const void *block, struct memory_sample *sample);
 /* A copy of so many bytes: nothing stays of it but the count. */
 void memory_record_copy(const struct memory_sample *sample);
 void memory_lost(void);

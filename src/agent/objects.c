@@ -81,7 +81,7 @@ static inline bool is_due(size_t size)
     static void *name##_calloc(void *ctx, size_t count, size_t size)                               \
     {                                                                                              \
         if (size && count <= SMALL_MAX / size && is_due(count * size))                             \
-            return sampled(which, count *size, true);                                              \
+            return sampled(which, count * size, true);                                             \
         return originals[which].calloc(ctx, count, size);                                          \
     }                                                                                              \
     static void *name##_realloc(void *ctx, void *block, size_t size)                               \
@@ -107,8 +107,8 @@ static bool reaches_malloc(int which)
 {
     const struct allocator *original = &originals[which];
     struct memory_promotion *promotion = &memory_self.promotion;
-    *promotion = (struct memory_promotion){.is_due = true,
-                                           .heap_left_bytes = memory_self.heap.left_bytes};
+    *promotion =
+        (struct memory_promotion){.is_due = true, .heap_left_bytes = memory_self.heap.left_bytes};
     memory_self.heap.left_bytes = FORCED;
     void *block = original->malloc(original->ctx, MEMORY_PROMOTED_LEAST);
     bool arrived = !promotion->is_due;
@@ -164,8 +164,8 @@ static double bytes_per_second(uint64_t now_ns)
 {
     static uint64_t last_ns, last_bytes;
     uint64_t bytes = atomic_load_explicit(&seen_bytes, memory_order_relaxed);
-    double rate = now_ns > last_ns ? (double)(bytes - last_bytes) * 1e9 / (double)(now_ns - last_ns)
-                                   : 0;
+    double rate =
+        now_ns > last_ns ? (double)(bytes - last_bytes) * 1e9 / (double)(now_ns - last_ns) : 0;
     last_ns = now_ns;
     last_bytes = bytes;
     return rate;
@@ -179,8 +179,8 @@ void objects_pass(uint64_t now_ns)
         return;
     double rate = bytes_per_second(now_ns);
     if (atomic_load(&is_on)) /* a closed window tells nothing */
-        is_busy = rate > BUSY_BYTES_PER_SEC &&
-                  now_ns - agent.arena.header->start_mono_ns > ALWAYS_NS;
+        is_busy =
+            rate > BUSY_BYTES_PER_SEC && now_ns - agent.arena.header->start_mono_ns > ALWAYS_NS;
     random ^= random << 13;
     random ^= random >> 17;
     random ^= random << 5;

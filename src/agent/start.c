@@ -102,8 +102,7 @@ static void fill_command(struct wire_header *header)
 /* A new arena for this process, from this moment on. */
 static bool open_arena(uint32_t flags)
 {
-    if (!arena_create(&agent.arena, agent.session,
-                      (agent.control->flags & WIRE_FLAG_MEMORY) != 0))
+    if (!arena_create(&agent.arena, agent.session, (agent.control->flags & WIRE_FLAG_MEMORY) != 0))
         return false;
     struct wire_header *header = agent.arena.header;
     header->pid = getpid();

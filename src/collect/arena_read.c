@@ -98,9 +98,9 @@ static int read_section(struct arena *arena, int fd, enum wire_section_id id, st
 
 int arena_open(struct arena *arena, const char *path, struct err *err)
 {
-    static const enum wire_section_id order[] = {WIRE_LOG,  WIRE_CELL,   WIRE_THREAD, WIRE_FOOT,
-                                                 WIRE_BLOCK, WIRE_SITE,  WIRE_MODULE, WIRE_NODE,
-                                                 WIRE_CODE, WIRE_BLOB};
+    static const enum wire_section_id order[] = {WIRE_LOG,   WIRE_CELL, WIRE_THREAD, WIRE_FOOT,
+                                                 WIRE_BLOCK, WIRE_SITE, WIRE_MODULE, WIRE_NODE,
+                                                 WIRE_CODE,  WIRE_BLOB};
     *arena = (struct arena){0};
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
@@ -213,8 +213,8 @@ const struct wire_block *arena_block(const struct arena *arena, uint32_t id)
 const struct wire_foot *arena_foot(const struct arena *arena, uint32_t id)
 {
     const struct wire_foot *foot = record(arena, WIRE_FOOT, id);
-    bool is_good = foot && atomic_load(&foot->published) &&
-                   (!foot->site || arena_site(arena, foot->site));
+    bool is_good =
+        foot && atomic_load(&foot->published) && (!foot->site || arena_site(arena, foot->site));
     return is_good ? foot : NULL;
 }
 

@@ -335,7 +335,8 @@ static uint32_t merge_node(struct merge *merge, uint32_t id)
 
 /* ---- time ---- */
 
-/* Making an instance of a Python class runs its __init__ through C; that is no C function's work. */
+/* Making an instance of a Python class runs its __init__ through C; that is no C function's work.
+ */
 static bool is_constructor(const struct arena *arena, const struct wire_node *node)
 {
     static const char name[] = "__init__";

@@ -17,10 +17,10 @@
 
 /* A leak grows steadily: in each part of the time between warm-up and tail. */
 enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ };
-#define LEAK_FROM      0.1 /* of the run: what comes before is warm-up ... */
-#define LEAK_TO        0.9 /* ... and what comes after may still be in use */
-#define LEAK_SURVIVAL  0.7 /* how well the older half lives on, measured by the younger */
-#define LEAK_LIKELY    0.95
+#define LEAK_FROM     0.1 /* of the run: what comes before is warm-up ... */
+#define LEAK_TO       0.9 /* ... and what comes after may still be in use */
+#define LEAK_SURVIVAL 0.7 /* how well the older half lives on, measured by the younger */
+#define LEAK_LIKELY   0.95
 
 /* What is known of a line or function besides its struct profile_memory. */
 struct track {
@@ -28,8 +28,8 @@ struct track {
     double area; /* MB seconds */
     double first_sec, last_sec;
     uint32_t events;
-    double born[LEAK_PARTS];     /* samples, by when they were allocated */
-    double survive[LEAK_PARTS];  /* of these: alive */
+    double born[LEAK_PARTS];    /* samples, by when they were allocated */
+    double survive[LEAK_PARTS]; /* of these: alive */
     double survive_mb;
 };
 
@@ -85,8 +85,7 @@ static unsigned targets_of(struct report *report, const struct tracks *tracks,
 
 static double at_peak_mb(const struct arena *arena, const struct wire_site *site)
 {
-    bool changed =
-        atomic_load(&site->peak_epoch) == atomic_load(&arena->header.memory.peak_epoch);
+    bool changed = atomic_load(&site->peak_epoch) == atomic_load(&arena->header.memory.peak_epoch);
     return (double)atomic_load(changed ? &site->at_peak_bytes : &site->live_bytes) / MB;
 }
 
@@ -152,8 +151,9 @@ static void add_sites(struct report *report, const struct tracks *tracks, double
                 add_site(targets[k].memory, arena, site, library);
             add_site(&profile->all_memory, arena, site, library);
             if (count)
-                add_site(&charge->files[charge->lines[targets[0].track - tracks->lines].file].memory,
-                         arena, site, library);
+                add_site(
+                    &charge->files[charge->lines[targets[0].track - tracks->lines].file].memory,
+                    arena, site, library);
             else
                 add_site(&profile->untraced_memory, arena, site, library);
             if (!is_copy)
@@ -182,15 +182,16 @@ static void read_course(const struct report *report, struct course *course)
     for (size_t i = 0; i < report->recording_count; i++) {
         const struct arena *arena = &report->recordings[i].arena;
         double offset = (double)(int64_t)(arena->header.start_mono_ns - start_ns) / 1e9;
-        double end = offset + (double)(atomic_load(&arena->header.beat_mono_ns) -
-                                       arena->header.start_mono_ns) / 1e9;
+        double end =
+            offset +
+            (double)(atomic_load(&arena->header.beat_mono_ns) - arena->header.start_mono_ns) / 1e9;
         if (course->end_sec < end)
             course->end_sec = end;
         for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
             const struct wire_foot *foot = arena_foot(arena, id);
             if (foot)
-                VEC_PUSH(course->items, course->count, course->cap) = (struct event){
-                    offset + (double)foot->at_ns / 1e9, (uint32_t)i, id};
+                VEC_PUSH(course->items, course->count, course->cap) =
+                    (struct event){offset + (double)foot->at_ns / 1e9, (uint32_t)i, id};
         }
     }
     if (course->count)
@@ -204,8 +205,9 @@ static void read_course(const struct report *report, struct course *course)
 static uint32_t bucket_of(double at_sec, double end_sec)
 {
     double share = end_sec > 0 ? at_sec / end_sec : 0;
-    return share >= 1 ? PROFILE_POINTS_MAX - 1
-                      : share > 0 ? (uint32_t)(share * PROFILE_POINTS_MAX) : 0;
+    return share >= 1  ? PROFILE_POINTS_MAX - 1
+           : share > 0 ? (uint32_t)(share * PROFILE_POINTS_MAX)
+                       : 0;
 }
 
 static void add_point(struct profile_memory *memory, struct pool *pool, double end_sec,
@@ -216,10 +218,9 @@ static void add_point(struct profile_memory *memory, struct pool *pool, double e
         memory->own = pool_alloc(pool, PROFILE_POINTS_MAX * sizeof *memory->own);
     }
     uint32_t last = memory->point_count;
-    bool is_same = last && bucket_of(memory->points[last - 1].at_sec, end_sec) ==
-                               bucket_of(at_sec, end_sec);
-    if (is_same && memory->points[last - 1].mb >= total_mb &&
-        memory->own[last - 1].mb >= own_mb)
+    bool is_same =
+        last && bucket_of(memory->points[last - 1].at_sec, end_sec) == bucket_of(at_sec, end_sec);
+    if (is_same && memory->points[last - 1].mb >= total_mb && memory->own[last - 1].mb >= own_mb)
         return;
     if (!is_same) {
         if (last == PROFILE_POINTS_MAX)
@@ -259,8 +260,8 @@ static void replay(struct report *report, const struct tracks *tracks, const str
     double **site_mb = mem_zalloc(report->recording_count, sizeof *site_mb);
     double *live_mb = mem_zalloc(report->recording_count, sizeof *live_mb);
     for (size_t i = 0; i < report->recording_count; i++)
-        site_mb[i] = mem_zalloc(arena_count(&report->recordings[i].arena, WIRE_SITE) + 1,
-                                sizeof **site_mb);
+        site_mb[i] =
+            mem_zalloc(arena_count(&report->recordings[i].arena, WIRE_SITE) + 1, sizeof **site_mb);
     double total_mb = 0;
     for (size_t i = 0; i < course->count; i++) {
         const struct event *event = &course->items[i];
@@ -331,9 +332,8 @@ static void count_survivors(struct report *report, const struct tracks *tracks,
                 continue;
             int part = (int)((share - LEAK_FROM) / (LEAK_TO - LEAK_FROM) * LEAK_PARTS);
             struct target targets[2];
-            unsigned count =
-                targets_of(report, tracks, recording,
-                           arena_site(arena, atomic_load(&block->site)), targets);
+            unsigned count = targets_of(report, tracks, recording,
+                                        arena_site(arena, atomic_load(&block->site)), targets);
             for (unsigned k = 0; k < count; k++) {
                 targets[k].track->survive[part]++;
                 targets[k].track->survive_mb += (double)block->bytes / MB;

@@ -1,7 +1,8 @@
 /*
  * What the files of report_build share: report.c drives, report_run.c tells about
  * processes, threads and losses, report_stacks.c makes stacks and timeline,
- * report_memory.c all about memory, report_files.c files, lines and functions.  Nobody else includes this.
+ * report_memory.c all about memory, report_files.c files, lines and functions.  Nobody else
+ * includes this.
  */
 #ifndef COLLECT_REPORT_PARTS_H
 #define COLLECT_REPORT_PARTS_H

@@ -432,8 +432,7 @@ static int read_memory(struct reader *reader, const json_t *value, const struct 
     struct profile_memory *all = &reader->profile->all_memory;
     if (!(all->allocated_mb > 0) && raw->usage_fraction > 0)
         all->allocated_mb = memory->allocated_mb / raw->usage_fraction;
-    if (read_points(reader, value, path, "memory_samples", &memory->points,
-                    &memory->point_count) ||
+    if (read_points(reader, value, path, "memory_samples", &memory->points, &memory->point_count) ||
         read_points(reader, value, path, "live_samples", &memory->own, &own_count))
         return -1;
     if (own_count != memory->point_count)

@@ -42,7 +42,7 @@ struct profile_time {
 };
 
 struct profile_point { /* of a footprint over time */
-    double at_sec; /* since the program's start */
+    double at_sec;     /* since the program's start */
     double mb;
 };
 
@@ -142,7 +142,7 @@ struct profile_thread {
 struct profile_process {
     int32_t pid, ppid;
     str_id command, python; /* "3.12.1" */
-    double start_sec; /* after the first process began */
+    double start_sec;       /* after the first process began */
     double elapsed_sec, cpu_sec, startup_sec, sampled_cpu_sec;
     uint64_t peak_rss_bytes;
     bool ended, forked;
@@ -163,7 +163,7 @@ struct profile {
     struct intern strings;
     struct pool pool; /* every array below lives here */
 
-    bool empty; /* nothing to report: the file is {} */
+    bool empty;                                /* nothing to report: the file is {} */
     str_id program, entrypoint_dir, directory; /* `filename` in the JSON is the directory */
     str_id *args;
     uint32_t arg_count;
@@ -171,16 +171,16 @@ struct profile {
     bool async_profile, memory, gpu;
 
     double elapsed_sec, start_absolute_sec, start_perf_sec;
-    double total_sec;                  /* all CPU + all charged waits */
-    struct profile_time time;          /* of the whole run, remainder included */
-    struct profile_time untraced;      /* the part not on any reported line */
-    double native_threads_sec;         /* within untraced: CPU of threads without Python code that
-                                          no Python line was waiting for */
-    double cpu_sec;                    /* CPU time of all processes by their own clocks */
-    double startup_sec;                /* of it: before the program began */
-    double unsampled_sec;              /* of it: never seen by a sample (cpu - startup - sampled) */
+    double total_sec;             /* all CPU + all charged waits */
+    struct profile_time time;     /* of the whole run, remainder included */
+    struct profile_time untraced; /* the part not on any reported line */
+    double native_threads_sec;    /* within untraced: CPU of threads without Python code that
+                                     no Python line was waiting for */
+    double cpu_sec;               /* CPU time of all processes by their own clocks */
+    double startup_sec;           /* of it: before the program began */
+    double unsampled_sec;         /* of it: never seen by a sample (cpu - startup - sampled) */
     double interval_sec, wait_interval_sec;
-    double handler_sec, sampler_sec;   /* our own cost, inside cpu_sec */
+    double handler_sec, sampler_sec; /* our own cost, inside cpu_sec */
     uint64_t main_ident;
 
     struct profile_memory all_memory; /* of the whole run; `points` is the footprint's course */
@@ -190,7 +190,7 @@ struct profile {
     double peak_python_fraction;
     str_id peak_file; /* whose line made the peak; 0: unknown */
     uint32_t peak_line;
-    double memory_interval_mb; /* between two samples, at the end */
+    double memory_interval_mb;                  /* between two samples, at the end */
     struct profile_memory_stack *memory_stacks; /* largest first */
     uint32_t memory_stack_count;
 

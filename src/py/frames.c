@@ -126,8 +126,7 @@ bool frames_any(const struct py_layout *l, uintptr_t tstate)
     unsigned bad = 0;
     uintptr_t frame = first_frame(l, tstate, 0, &bad);
     for (unsigned hops = 0; frame && !bad && hops < PY_HOPS_MAX; hops++) {
-        if (l->fr_owner < 0 ||
-            guard_u8(frame + (uintptr_t)l->fr_owner, &bad) < l->fr_owner_shim)
+        if (l->fr_owner < 0 || guard_u8(frame + (uintptr_t)l->fr_owner, &bad) < l->fr_owner_shim)
             return !bad;
         frame = guard_ptr(frame + (uintptr_t)l->fr_back, &bad);
     }

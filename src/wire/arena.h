@@ -131,8 +131,8 @@ struct wire_memory {
     _Atomic uint64_t allocated_bytes;
     _Atomic uint64_t live_bytes, live_python_bytes, live_mapped_bytes;
     _Atomic uint64_t peak_bytes, peak_python_bytes, peak_at_ns; /* at_ns: since start_mono_ns */
-    _Atomic uint32_t peak_epoch; /* bumped with each new peak: see wire_site */
-    _Atomic uint32_t peak_site;  /* whose allocation made the peak */
+    _Atomic uint32_t peak_epoch;     /* bumped with each new peak: see wire_site */
+    _Atomic uint32_t peak_site;      /* whose allocation made the peak */
     _Atomic uint64_t interval_bytes; /* mean bytes between two samples, now */
     _Atomic uint64_t copied_bytes;
     _Atomic uint64_t start_rss_bytes, rss_bytes; /* resident: at the start, at the last look */

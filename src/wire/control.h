@@ -43,10 +43,10 @@ struct wire_control {
     uint64_t cpu_interval_ns;  /* mean CPU time between two samples of a thread */
     uint64_t wait_interval_ns; /* wall time between two passes of the wait sampler */
     int32_t launcher_pid;
-    _Atomic uint32_t on;         /* sampling now? */
-    _Atomic uint32_t closed;     /* the launcher has gone: exec'd children are not followed */
-    _Atomic uint32_t generation; /* bumped with every change of `on` */
-    _Atomic uint64_t cpu_ns;     /* CPU used by all processes of the session, added by each */
+    _Atomic uint32_t on;              /* sampling now? */
+    _Atomic uint32_t closed;          /* the launcher has gone: exec'd children are not followed */
+    _Atomic uint32_t generation;      /* bumped with every change of `on` */
+    _Atomic uint64_t cpu_ns;          /* CPU used by all processes of the session, added by each */
     uint64_t allocation_window_bytes; /* most bytes between two memory samples, on average */
     uint8_t reserved[WIRE_CONTROL_BYTES - 64];
 };
