@@ -21,7 +21,7 @@ enum {
     DENSE_SHIFT = 3,
     SPINS = 200,
     DEFERRED_MAX = 64,
-    LOOK_EVERY = 8, /* passes between two looks at the resident size */
+    LOOK_EVERY = 4, /* passes between two looks at the resident size */
 };
 
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
