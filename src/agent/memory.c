@@ -438,11 +438,11 @@ uint32_t memory_detach(const void *block)
     return records;
 }
 
-/* Cut the records of a block that shrank; gives the new head. */
+/* Cut the records of a block that shrank; gives the new head.  The last one made stays first. */
 static uint32_t cut_records(uint32_t head, uint64_t size_bytes)
 {
     uint64_t at_ns = since_start_ns();
-    uint32_t kept = 0;
+    uint32_t *link = &head;
     for (uint32_t id = head, next; id; id = next) {
         struct wire_block *block = block_at(id);
         uint32_t site = atomic_load(&block->site);
@@ -457,14 +457,14 @@ static uint32_t cut_records(uint32_t head, uint64_t size_bytes)
             note_foot(site, WIRE_FOOT_FREED, at_ns);
             block->bytes -= gone;
         }
-        if (!block->bytes) {
+        if (block->bytes) {
+            link = &block->next;
+        } else {
+            *link = next;
             give_block(id);
-            continue;
         }
-        block->next = kept;
-        kept = id;
     }
-    return kept;
+    return head;
 }
 
 void memory_attach(const void *block, uint32_t records, uint64_t size_bytes)
@@ -599,5 +599,4 @@ void memory_pass(uint64_t now_mono_ns)
         set(&totals()->rss_bytes, os_rss_bytes());
         memory_place_expire();
     }
-    objects_pass(now_mono_ns);
 }

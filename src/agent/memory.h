@@ -49,6 +49,7 @@ struct memory_thread {
     struct memory_gap heap, objects, copies;
     uint64_t random;
     struct memory_promotion promotion;
+    uint32_t object_windows; /* into how many parts the gap of objects was cut: objects.c */
     bool busy;
     bool forking;
 };

@@ -5,14 +5,18 @@
 #include "os/os.h"
 
 #include <dlfcn.h>
+#include <time.h>
 
 enum {
     DOMAINS = 2,
     SMALL_MAX = 512, /* what CPython's allocator serves itself */
-    OBJECTS_DUTY = 4,
+    DUTY = 2,        /* one window in so many is looked at */
+    WINDOW_NS = 1000000,
     ALWAYS_NS = 300000000, /* the first moments are always looked at */
 };
-#define BUSY_BYTES_PER_SEC 100e6 /* from here on windows */
+/* From how much a second on there are windows, and from how little on none any more. */
+#define BUSY_BYTES_PER_SEC 100e6
+#define CALM_BYTES_PER_SEC 50e6
 #define FORCED             (INT64_MIN / 2)
 
 /* PyMemAllocatorEx and PyMemAllocatorDomain, the same since 3.5. */
@@ -32,6 +36,7 @@ static _Atomic bool installed;
 static _Atomic bool is_on;          /* ours are in front now */
 static _Atomic uint32_t factor = 1; /* how many windows one that is looked at stands for */
 static _Atomic uint64_t seen_bytes; /* by our functions, up to the last sample */
+static uint64_t open_ns;            /* how long they were in front since the last look at that */
 static _Atomic uint32_t changing;   /* 1: allocators are being changed; 2: not now */
 
 /* Ask the allocator for a block that it must take from malloc(). */
@@ -57,9 +62,14 @@ static __attribute__((noinline, cold)) void *sampled(int which, size_t size, boo
     if (!memory_is_ready())
         memory_postpone(&memory_self.objects);
     else if (memory_choose(&memory_self.objects, size, size, &sample)) {
+        /* Where there are windows gaps are as much shorter as a window stands for more. */
         uint32_t windows = atomic_load_explicit(&factor, memory_order_relaxed);
-        atomic_fetch_add_explicit(&seen_bytes, sample.bytes, memory_order_relaxed);
-        return promote(which, zeroed, sample.bytes * windows, sample.count * windows);
+        uint32_t drawn = memory_self.object_windows ? memory_self.object_windows : 1;
+        atomic_fetch_add_explicit(&seen_bytes, sample.bytes / drawn, memory_order_relaxed);
+        memory_self.objects.left_bytes /= windows;
+        memory_self.object_windows = windows;
+        return promote(which, zeroed, sample.bytes / drawn * windows,
+                       (sample.count * windows + drawn - 1) / drawn);
     }
     return zeroed ? original->calloc(original->ctx, 1, size)
                   : original->malloc(original->ctx, size);
@@ -160,38 +170,59 @@ static bool put_in_front(bool on)
     return done;
 }
 
-static double bytes_per_second(uint64_t now_ns)
+static bool is_busy(bool was_busy, uint64_t now_ns)
 {
-    static uint64_t last_ns, last_bytes;
+    static uint64_t last_bytes;
     uint64_t bytes = atomic_load_explicit(&seen_bytes, memory_order_relaxed);
-    double rate =
-        now_ns > last_ns ? (double)(bytes - last_bytes) * 1e9 / (double)(now_ns - last_ns) : 0;
-    last_ns = now_ns;
+    if (!open_ns || now_ns - agent.arena.header->start_mono_ns < ALWAYS_NS)
+        return was_busy;
+    double rate = (double)(bytes - last_bytes) * 1e9 / (double)open_ns;
     last_bytes = bytes;
-    return rate;
+    open_ns = 0;
+    return rate > (was_busy ? CALM_BYTES_PER_SEC : BUSY_BYTES_PER_SEC);
 }
 
-void objects_pass(uint64_t now_ns)
+static void open_window(bool on)
 {
-    static uint32_t random = 2463534242u;
-    static bool is_busy;
-    if (!atomic_load(&installed))
-        return;
-    double rate = bytes_per_second(now_ns);
-    if (atomic_load(&is_on)) /* a closed window tells nothing */
-        is_busy =
-            rate > BUSY_BYTES_PER_SEC && now_ns - agent.arena.header->start_mono_ns > ALWAYS_NS;
-    random ^= random << 13;
-    random ^= random >> 17;
-    random ^= random << 5;
-    bool want = !is_busy || random % OBJECTS_DUTY == 0;
     uint32_t expected = 0;
-    if (want != atomic_load(&is_on) && atomic_compare_exchange_strong(&changing, &expected, 1)) {
-        if (put_in_front(want))
-            atomic_store(&is_on, want);
-        atomic_store(&changing, 0);
+    if (on == atomic_load(&is_on) || !atomic_compare_exchange_strong(&changing, &expected, 1))
+        return;
+    if (put_in_front(on))
+        atomic_store(&is_on, on);
+    atomic_store(&changing, 0);
+}
+
+static void pause_ns(uint64_t ns)
+{
+    struct timespec pause = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+void objects_sleep(uint64_t sleep_ns)
+{
+    static uint32_t random = 2463534242u, chosen, window;
+    static bool busy;
+    uint64_t now_ns = os_mono_ns(), end_ns = now_ns + sleep_ns;
+    if (!atomic_load(&installed)) {
+        pause_ns(sleep_ns);
+        return;
     }
-    atomic_store(&factor, is_busy ? OBJECTS_DUTY : 1);
+    busy = is_busy(busy, now_ns);
+    atomic_store(&factor, busy ? DUTY : 1);
+    while (now_ns < end_ns) {
+        if (window++ % DUTY == 0) { /* one of the next DUTY windows */
+            random ^= random << 13;
+            random ^= random >> 17;
+            random ^= random << 5;
+            chosen = random % DUTY;
+        }
+        open_window(!busy || (window - 1) % DUTY == chosen);
+        uint64_t left_ns = end_ns - now_ns, before_ns = now_ns;
+        pause_ns(busy && left_ns > WINDOW_NS ? WINDOW_NS : left_ns);
+        now_ns = os_mono_ns();
+        if (atomic_load(&is_on))
+            open_ns += now_ns - before_ns;
+    }
 }
 
 void objects_pause(void)

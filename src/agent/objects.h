@@ -9,8 +9,8 @@
  * may be above or below, and our functions can be taken out at any moment.
  *
  * They cost a little on every allocation, so a program that allocates very much
- * is looked at in random windows only: one in OBJECTS_DUTY; a sample then stands
- * for as many times more.
+ * is looked at in one of several short windows of time only, chosen by chance;
+ * what is seen there stands for the others.
  */
 #ifndef AGENT_OBJECTS_H
 #define AGENT_OBJECTS_H
@@ -21,8 +21,8 @@
 /* With the GIL.  False: this interpreter's objects cannot be followed. */
 bool objects_install(void);
 
-/* Sampler thread: choose whether the next window is looked at. */
-void objects_pass(uint64_t now_mono_ns);
+/* The sampler thread's pause between two passes, in which windows are opened and closed. */
+void objects_sleep(uint64_t sleep_ns);
 
 /* Around fork, so that it does not fall into a change of the allocator. */
 void objects_pause(void);

@@ -2,6 +2,7 @@
 
 #include "agent/agent.h"
 #include "agent/memory.h"
+#include "agent/objects.h"
 #include "agent/signals.h"
 #include "agent/threads.h"
 #include "agent/tick.h"
@@ -13,7 +14,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 enum {
     WAIT_NOTICE_NS = 300000, /* shorter waits are scheduling noise */
@@ -313,9 +313,7 @@ static void *sample_forever(void *argument)
     skip_time(last_ns);
     for (unsigned passes = 0;; passes++) {
         uint64_t interval_ns = agent.control->wait_interval_ns * idle_passes;
-        struct timespec pause = {(time_t)(interval_ns / 1000000000u),
-                                 (long)(interval_ns % 1000000000u)};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        objects_sleep(interval_ns);
         struct clocks clocks = read_clocks();
         struct pass pass = {.now_ns = os_mono_ns()};
         pass.wall_ns = pass.now_ns - last_ns;
