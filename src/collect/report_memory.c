@@ -473,8 +473,11 @@ static void add_stacks(struct report *report, const double *stack_mb)
     free(heavies);
 }
 
-static void note_objects(struct report *report)
+static void add_notes(struct report *report)
 {
+    if (!(atomic_load(&report->recordings[0].arena.header.flags) & WIRE_PROCESS_MEMORY))
+        report_note(report, "memory could not be followed: the process has no room for it (a "
+                            "limit of its address space?)");
     for (size_t i = 0; i < report->recording_count; i++)
         if (atomic_load(&report->recordings[i].arena.header.flags) & WIRE_PROCESS_NO_OBJECTS) {
             report_note(report, "this Python's allocator does not show its small objects: memory "
@@ -507,7 +510,7 @@ void report_memory(struct report *report)
     settle_peak(report, profile);
     explain_resident(report, profile);
     add_stacks(report, stack_mb);
-    note_objects(report);
+    add_notes(report);
     free(course.items);
     free(stack_mb);
     free(tracks.lines);
