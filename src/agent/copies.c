@@ -43,36 +43,49 @@ void copies_init(void)
         *(void **)&next_memmove = move;
 }
 
-static __attribute__((noinline, cold)) void sampled(size_t size, const void *caller)
+static void record(size_t size, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_COPY, .caller = caller};
-    if (!memory_is_ready()) {
-        if (memory_self.copies.left_bytes < 0)
-            memory_postpone(&memory_self.copies);
-        return;
+    if (memory_is_ready()) {
+        if (memory_choose(&memory_self.copies, size, size, &sample))
+            memory_record_copy(&sample);
+    } else if (memory_self.copies.left_bytes < 0) {
+        memory_postpone(&memory_self.copies);
     }
-    if (!memory_choose(&memory_self.copies, size, size, &sample))
-        return;
-    sample.kind = WIRE_SITE_COPY;
-    memory_record_copy(&sample);
 }
 
-static inline void count(size_t size, const void *caller)
+/* In tail position, so that the functions below need no stack frame of their own. */
+static __attribute__((noinline, cold)) void *sampled_copy(void *to, const void *from, size_t size,
+                                                          const void *caller)
 {
-    if (__builtin_expect(size >= WIRE_LARGE_LEAST, 0) ||
-        __builtin_expect((memory_self.copies.left_bytes -= (int64_t)size) < 0, 0))
-        sampled(size, caller);
+    record(size, caller);
+    return next_memcpy(to, from, size);
+}
+
+static __attribute__((noinline, cold)) void *sampled_move(void *to, const void *from, size_t size,
+                                                          const void *caller)
+{
+    record(size, caller);
+    return next_memmove(to, from, size);
+}
+
+static inline bool is_due(size_t size)
+{
+    return __builtin_expect(size >= WIRE_LARGE_LEAST, 0) ||
+           __builtin_expect((memory_self.copies.left_bytes -= (int64_t)size) < 0, 0);
 }
 
 AGENT_EXPORT void *memcpy(void *restrict to, const void *restrict from, size_t size)
 {
-    count(size, __builtin_return_address(0));
+    if (is_due(size))
+        return sampled_copy(to, from, size, __builtin_return_address(0));
     return next_memcpy(to, from, size);
 }
 
 AGENT_EXPORT void *memmove(void *to, const void *from, size_t size)
 {
-    count(size, __builtin_return_address(0));
+    if (is_due(size))
+        return sampled_move(to, from, size, __builtin_return_address(0));
     return next_memmove(to, from, size);
 }
 
@@ -84,7 +97,8 @@ AGENT_EXPORT void *__memcpy_chk(void *to, const void *from, size_t size, size_t 
 {
     if (__builtin_expect(size > room, 0))
         __chk_fail();
-    count(size, __builtin_return_address(0));
+    if (is_due(size))
+        return sampled_copy(to, from, size, __builtin_return_address(0));
     return next_memcpy(to, from, size);
 }
 
@@ -92,6 +106,7 @@ AGENT_EXPORT void *__memmove_chk(void *to, const void *from, size_t size, size_t
 {
     if (__builtin_expect(size > room, 0))
         __chk_fail();
-    count(size, __builtin_return_address(0));
+    if (is_due(size))
+        return sampled_move(to, from, size, __builtin_return_address(0));
     return next_memmove(to, from, size);
 }

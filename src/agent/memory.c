@@ -534,7 +534,6 @@ void memory_before_fork(void)
 {
     if (!atomic_load(&active) || memory_self.busy)
         return;
-    objects_pause();
     lock();
     memory_self.forking = true; /* stays busy: other handlers may allocate */
 }
@@ -558,7 +557,6 @@ void memory_after_fork(bool is_child)
         }
     }
     unlock();
-    objects_resume();
 }
 
 void memory_disown(void)

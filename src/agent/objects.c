@@ -5,10 +5,12 @@
 #include "os/os.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <time.h>
 
 enum {
     DOMAINS = 2,
+    FUNCTIONS = 3,   /* malloc, calloc, realloc */
     SMALL_MAX = 512, /* what CPython's allocator serves itself */
     DUTY = 2,        /* one window in so many is looked at */
     WINDOW_NS = 1000000,
@@ -37,7 +39,14 @@ static _Atomic bool is_on;          /* ours are in front now */
 static _Atomic uint32_t factor = 1; /* how many windows one that is looked at stands for */
 static _Atomic uint64_t seen_bytes; /* by our functions, up to the last sample */
 static uint64_t open_ns;            /* how long they were in front since the last look at that */
-static _Atomic uint32_t changing;   /* 1: allocators are being changed; 2: not now */
+
+/* Where the interpreter keeps one of the functions, and what is to stand there. */
+struct word {
+    _Atomic uintptr_t *place;
+    uintptr_t ours, original;
+};
+static struct word words[DOMAINS * FUNCTIONS];
+static bool has_words;
 
 /* Ask the allocator for a block that it must take from malloc(). */
 static void *promote(int which, bool zeroed, uint64_t weight_bytes, uint64_t count)
@@ -128,43 +137,86 @@ static bool reaches_malloc(int which)
     return arrived;
 }
 
-bool objects_install(void)
+/* ---- windows ---- */
+
+struct word_search {
+    uintptr_t inside; /* an address in the interpreter's code */
+    uintptr_t wanted;
+    _Atomic uintptr_t *found;
+    unsigned count;
+};
+
+static void search_segment(struct word_search *search, uintptr_t start, size_t bytes)
 {
-    if (agent.has_layout && agent.layout.free_threaded)
-        return false;
-    *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
-    *(void **)&set_allocator = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
-    if (!get_allocator || !set_allocator)
-        return false;
-    for (int i = 0; i < DOMAINS; i++)
-        get_allocator(domains[i], &originals[i]);
-    if (!reaches_malloc(0) || !reaches_malloc(1))
-        return false;
-    for (int i = 0; i < DOMAINS; i++) {
-        struct allocator allocator = ours(i);
-        set_allocator(domains[i], &allocator);
+    start = (start + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
+    for (size_t i = 0; i < bytes / sizeof(uintptr_t); i++) {
+        _Atomic uintptr_t *word = (_Atomic uintptr_t *)start + i;
+        if (atomic_load_explicit(word, memory_order_relaxed) != search->wanted)
+            continue;
+        search->found = word;
+        search->count++;
     }
-    atomic_store(&is_on, true);
-    atomic_store(&installed, true);
+}
+
+static int search_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct word_search *search = context;
+    bool is_it = false;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD &&
+            search->inside - (info->dlpi_addr + segment->p_vaddr) < segment->p_memsz)
+            is_it = true;
+    }
+    for (int i = 0; i < info->dlpi_phnum && is_it; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W))
+            search_segment(search, info->dlpi_addr + segment->p_vaddr, segment->p_memsz);
+    }
+    return is_it;
+}
+
+/*
+ * Where the interpreter keeps the functions we have just given it.  To change
+ * them from the sampler thread each must be one store: PyMem_SetAllocator()
+ * copies the struct in pieces, and a thread that allocates meanwhile would jump
+ * to half an address.
+ */
+static bool find_words(void)
+{
+    for (int i = 0; i < DOMAINS; i++) {
+        struct allocator mine = ours(i);
+        const uintptr_t functions[FUNCTIONS][2] = {
+            {(uintptr_t)mine.malloc, (uintptr_t)originals[i].malloc},
+            {(uintptr_t)mine.calloc, (uintptr_t)originals[i].calloc},
+            {(uintptr_t)mine.realloc, (uintptr_t)originals[i].realloc},
+        };
+        for (int k = 0; k < FUNCTIONS; k++) {
+            struct word_search search = {.inside = (uintptr_t)set_allocator,
+                                         .wanted = functions[k][0]};
+            dl_iterate_phdr(search_module, &search);
+            if (search.count != 1)
+                return false;
+            words[i * FUNCTIONS + k] =
+                (struct word){search.found, functions[k][0], functions[k][1]};
+        }
+    }
     return true;
 }
 
 /*
- * Without the GIL: only function pointers change, the context and `free` are the
- * same in both states, so a thread that sees half of it is right all the same.
- * Acts only on what it knows: somebody else's allocator in front (tracemalloc)
- * has ours, or the original, behind it and is left alone.
+ * Without the GIL: only functions change, the context and `free` are the same in
+ * both states.  Acts only on what it knows: somebody else's allocator in front
+ * (tracemalloc) has ours, or the original, behind it and is left alone.
  */
 static bool put_in_front(bool on)
 {
     bool done = true;
-    for (int i = 0; i < DOMAINS; i++) {
-        struct allocator now, mine = ours(i);
-        get_allocator(domains[i], &now);
-        const struct allocator *from = on ? &originals[i] : &mine, *to = on ? &mine : &originals[i];
-        if (now.malloc == from->malloc && now.ctx == from->ctx)
-            set_allocator(domains[i], (struct allocator *)(uintptr_t)to);
-        else if (now.malloc != to->malloc)
+    for (int i = 0; i < DOMAINS * FUNCTIONS; i++) {
+        uintptr_t from = on ? words[i].original : words[i].ours;
+        uintptr_t to = on ? words[i].ours : words[i].original;
+        if (!atomic_compare_exchange_strong(words[i].place, &from, to) && from != to)
             done = false;
     }
     return done;
@@ -184,12 +236,8 @@ static bool is_busy(bool was_busy, uint64_t now_ns)
 
 static void open_window(bool on)
 {
-    uint32_t expected = 0;
-    if (on == atomic_load(&is_on) || !atomic_compare_exchange_strong(&changing, &expected, 1))
-        return;
-    if (put_in_front(on))
+    if (on != atomic_load(&is_on) && put_in_front(on))
         atomic_store(&is_on, on);
-    atomic_store(&changing, 0);
 }
 
 static void pause_ns(uint64_t ns)
@@ -203,7 +251,7 @@ void objects_sleep(uint64_t sleep_ns)
     static uint32_t random = 2463534242u, chosen, window;
     static bool busy;
     uint64_t now_ns = os_mono_ns(), end_ns = now_ns + sleep_ns;
-    if (!atomic_load(&installed)) {
+    if (!atomic_load(&installed) || !has_words) {
         pause_ns(sleep_ns);
         return;
     }
@@ -225,16 +273,24 @@ void objects_sleep(uint64_t sleep_ns)
     }
 }
 
-void objects_pause(void)
+bool objects_install(void)
 {
-    uint32_t expected = 0;
-    while (!atomic_compare_exchange_strong(&changing, &expected, 2)) {
-        expected = 0;
-        os_yield();
+    if (agent.has_layout && agent.layout.free_threaded)
+        return false;
+    *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+    *(void **)&set_allocator = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+    if (!get_allocator || !set_allocator)
+        return false;
+    for (int i = 0; i < DOMAINS; i++)
+        get_allocator(domains[i], &originals[i]);
+    if (!reaches_malloc(0) || !reaches_malloc(1))
+        return false;
+    for (int i = 0; i < DOMAINS; i++) {
+        struct allocator allocator = ours(i);
+        set_allocator(domains[i], &allocator);
     }
-}
-
-void objects_resume(void)
-{
-    atomic_store(&changing, 0);
+    has_words = find_words();
+    atomic_store(&is_on, true);
+    atomic_store(&installed, true);
+    return true;
 }

@@ -24,8 +24,4 @@ bool objects_install(void);
 /* The sampler thread's pause between two passes, in which windows are opened and closed. */
 void objects_sleep(uint64_t sleep_ns);
 
-/* Around fork, so that it does not fall into a change of the allocator. */
-void objects_pause(void);
-void objects_resume(void);
-
 #endif

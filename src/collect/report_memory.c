@@ -252,7 +252,10 @@ void report_memory_add(struct report *report, const struct arena *arena, const u
                        enum report_fate fate)
 {
     const struct wire_header *header = &arena->header;
-    if (!report->config->memory || !(atomic_load(&header->flags) & WIRE_PROCESS_MEMORY))
+    bool is_followed = (atomic_load(&header->flags) & WIRE_PROCESS_MEMORY) != 0;
+    if (header->start_mono_ns == report->first_mono_ns)
+        report->memory.is_missing = !is_followed;
+    if (!report->config->memory || !is_followed)
         return;
     uint32_t sites = arena_count(arena, WIRE_SITE);
     struct report_place *places = mem_zalloc((size_t)sites + 1, sizeof *places);
@@ -372,6 +375,9 @@ void report_memory_finish(struct report *report)
     report_course_finish(report);
     settle_whole(report);
     add_stacks(report);
+    if (report->memory.is_missing)
+        report_note(report, "memory could not be followed: the process has no room for it (a limit "
+                            "of its address space?)");
 }
 
 void report_memory_copy(struct report *to, const struct report *from)

@@ -54,6 +54,7 @@ struct report_change {
 /* Sums of lines, functions and files are in `charge`; here is what belongs to none. */
 struct report_memory {
     struct profile_memory all, untraced;
+    bool is_missing; /* the program's own memory was not followed */
     double native_threads_mb, interval_mb;
     bool has_peak; /* of the process whose own footprint was highest: */
     double peak_mb, peak_python_fraction;
