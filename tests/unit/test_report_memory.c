@@ -281,6 +281,18 @@ static void damaged_references_are_ignored(void **state)
     assert_int_equal(f->profile.peak_line, 0);
 }
 
+static void memory_that_was_not_followed_is_told(void **state)
+{
+    struct fixture *f = *state;
+    f->make.header.flags = WIRE_PROCESS_FIRST;
+    report(f, LEAK_LINE);
+    assert_false(f->profile.processes[0].has_memory);
+    bool is_told = false;
+    for (uint32_t i = 0; i < f->profile.note_count; i++)
+        is_told |= strstr(profile_str(&f->profile, f->profile.notes[i]), "not be followed") != NULL;
+    assert_true(is_told);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -297,6 +309,7 @@ int main(void)
         TEST(little_evidence_is_no_leak),
         TEST(resident_memory_is_explained),
         TEST(damaged_references_are_ignored),
+        TEST(memory_that_was_not_followed_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
