@@ -35,7 +35,7 @@ def run(scalene, python, tmp_path_factory):
 EXACT = ["buffer", "large churn", "native", "freed"]
 # Growth by realloc: exact once it is large.  CPython asks for up to an eighth more than it needs.
 GROWING = {"growing": 0.04, "bytes growing": 0.15}
-# Hundreds of samples each, some of them from every other window only: about 5 % off by chance.
+# Hundreds of samples each, some of them from every other 5 ms only: about 7 % off by chance.
 SMALL = ["floats", "texts", "dicts", "churn"]
 
 
@@ -50,8 +50,8 @@ def test_large_blocks_are_exact(run, mark):
 @pytest.mark.parametrize("mark", SMALL)
 def test_small_objects_are_estimated(run, mark):
     true, found = run.truth[mark], line(run, mark)
-    assert found["n_malloc_mb"] == pytest.approx(true["allocated"], rel=0.2)
-    assert found["n_live_mb"] == pytest.approx(true["live"], rel=0.2, abs=0.6)
+    assert found["n_malloc_mb"] == pytest.approx(true["allocated"], rel=0.25)
+    assert found["n_live_mb"] == pytest.approx(true["live"], rel=0.25, abs=0.6)
     assert found["n_python_fraction"] == 1
     assert found["n_alloc_samples"] > 50
 
@@ -245,6 +245,8 @@ def test_allocator_stress(scalene, allocator, window, tmp_path, monkeypatch):
     if library:
         monkeypatch.setenv("LD_PRELOAD", library)
         monkeypatch.setenv("HEAP_STRESS_ALIGNMENTS", "4")
+    if allocator == "mimalloc":  # has no fork handlers
+        monkeypatch.setenv("HEAP_STRESS_NO_FORK", "1")
     program = tmp_path / "none.py"
     program.write_text("")
     out = tmp_path / "stress.json"

@@ -293,6 +293,43 @@ static void memory_that_was_not_followed_is_told(void **state)
     assert_true(is_told);
 }
 
+/* Any byte may be wrong: nothing is read that is not there, and the report is made all the same. */
+static void damaged_anywhere(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t library = arena_make_module(&f->make, "/usr/lib/libsqlite3.so.0");
+    arena_make_site(&f->make, f->other_node, WIRE_SITE_NATIVE, library, 10 * MIB, 4 * MIB);
+    pattern(f, few);
+    struct buf image = {0};
+    arena_make_image(&f->make, &image);
+    char *path = mem_format("%s/100-0.arena", f->directory);
+    struct report_config config = {
+        .session_directory = f->directory,
+        .program = PROGRAM,
+        .program_path = "",
+        .profile_only = "",
+        .profile_exclude = "",
+        .memory = true,
+        .leaks = true,
+    };
+    for (size_t i = 0; i < image.len; i += i < sizeof(struct wire_header) ? 97 : 11) {
+        char before = image.data[i];
+        image.data[i] = (char)(before ^ (1 << i % 8 | 0x80));
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(image.data, 1, image.len, file), image.len);
+        fclose(file);
+        image.data[i] = before;
+        struct profile profile;
+        struct err err;
+        profile_init(&profile);
+        assert_int_equal(report_build(&profile, &config, &err), 0);
+        profile_release(&profile);
+    }
+    free(path);
+    buf_release(&image);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -310,6 +347,7 @@ int main(void)
         TEST(resident_memory_is_explained),
         TEST(damaged_references_are_ignored),
         TEST(memory_that_was_not_followed_is_told),
+        TEST(damaged_anywhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
