@@ -10,16 +10,22 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Capacity: the most a process may leave behind (about 23 MB); first: what is backed at once. */
+/* Capacity: the most a process may leave behind (about 23 MB, 11 more with memory); first: what is
+ * backed at once. */
 static const struct section_plan {
     uint32_t record_bytes, capacity, first;
+    bool memory;
 } plans[WIRE_SECTIONS] = {
-    [WIRE_BLOB] = {1, 8 << 20, 128 << 10},
-    [WIRE_CODE] = {sizeof(struct wire_code), 16384, 512},
-    [WIRE_NODE] = {sizeof(struct wire_node), 131072, 4096},
-    [WIRE_CELL] = {sizeof(struct wire_cell), 65536, 1024},
-    [WIRE_LOG] = {sizeof(struct wire_log), 131072, 2048},
-    [WIRE_THREAD] = {sizeof(struct wire_thread), 1024, 64},
+    [WIRE_BLOB] = {1, 8 << 20, 128 << 10, false},
+    [WIRE_CODE] = {sizeof(struct wire_code), 16384, 512, false},
+    [WIRE_NODE] = {sizeof(struct wire_node), 131072, 4096, false},
+    [WIRE_CELL] = {sizeof(struct wire_cell), 65536, 1024, false},
+    [WIRE_LOG] = {sizeof(struct wire_log), 131072, 2048, false},
+    [WIRE_THREAD] = {sizeof(struct wire_thread), 1024, 64, false},
+    [WIRE_MODULE] = {sizeof(struct wire_module), 1024, 64, true},
+    [WIRE_SITE] = {sizeof(struct wire_site), 65536, 1024, true},
+    [WIRE_BLOCK] = {sizeof(struct wire_block), 131072, 8192, true},
+    [WIRE_FOOT] = {sizeof(struct wire_foot), 65536, 4096, true},
 };
 
 enum { PAGE_BYTES = 4096, NAME_TRIES = 64 };
@@ -64,12 +70,14 @@ static int create_file(struct arena *arena, const char *directory)
     return -1;
 }
 
-bool arena_create(struct arena *arena, const char *directory)
+bool arena_create(struct arena *arena, const char *directory, bool with_memory)
 {
     uint64_t offsets[WIRE_SECTIONS], total = WIRE_HEADER_BYTES;
-    for (int i = 0; i < WIRE_SECTIONS; i++) {
+    int sections = 0;
+    for (int i = 0; i < WIRE_SECTIONS && (with_memory || !plans[i].memory); i++) {
         offsets[i] = total;
         total += page_up((uint64_t)plans[i].capacity * plans[i].record_bytes);
+        sections++;
     }
     /* Beyond RLIMIT_FSIZE the kernel would send SIGXFSZ: rather do without. */
     struct rlimit limit;
@@ -79,7 +87,7 @@ bool arena_create(struct arena *arena, const char *directory)
     if (fd < 0)
         return false;
     bool ok = !ftruncate(fd, (off_t)total) && !posix_fallocate(fd, 0, WIRE_HEADER_BYTES);
-    for (int i = 0; i < WIRE_SECTIONS && ok; i++)
+    for (int i = 0; i < sections && ok; i++)
         ok = !posix_fallocate(fd, (off_t)offsets[i], (off_t)plans[i].first * plans[i].record_bytes);
     void *memory = MAP_FAILED;
     if (ok)
@@ -92,7 +100,7 @@ bool arena_create(struct arena *arena, const char *directory)
     struct wire_header *header = memory;
     header->version = WIRE_ARENA_VERSION;
     header->header_bytes = WIRE_HEADER_BYTES;
-    for (int i = 0; i < WIRE_SECTIONS; i++)
+    for (int i = 0; i < sections; i++)
         header->sections[i] = (struct wire_section){
             .offset = offsets[i],
             .record_bytes = plans[i].record_bytes,
@@ -100,7 +108,7 @@ bool arena_create(struct arena *arena, const char *directory)
             .committed = plans[i].first,
             .used = 1, /* 0 means "none" */
         };
-    header->log_stride = 1;
+    header->log_stride = header->memory.foot_stride = 1;
     arena->header = header;
     arena->mapped_bytes = total;
     return true;

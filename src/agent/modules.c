@@ -1,8 +1,9 @@
 /*
- * A module that is unloaded takes its unwind rules with it: what was cached for
- * its addresses is void.
+ * A module that is unloaded takes its unwind rules and its name with it: what
+ * was cached for its addresses is void.
  */
 #include "agent/agent.h"
+#include "agent/memory.h"
 #include "os/unwind.h"
 
 #include <dlfcn.h>
@@ -14,5 +15,6 @@ AGENT_EXPORT int dlclose(void *handle)
         *(void **)&real = dlsym(RTLD_NEXT, "dlclose");
     int result = real(handle);
     unwind_forget();
+    memory_forget_modules();
     return result;
 }

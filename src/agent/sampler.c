@@ -1,6 +1,8 @@
 #include "agent/sampler.h"
 
 #include "agent/agent.h"
+#include "agent/memory.h"
+#include "agent/objects.h"
 #include "agent/signals.h"
 #include "agent/threads.h"
 #include "agent/tick.h"
@@ -12,7 +14,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
-#include <time.h>
 
 enum {
     WAIT_NOTICE_NS = 300000, /* shorter waits are scheduling noise */
@@ -360,6 +361,7 @@ static void *sample_forever(void *argument)
 {
     (void)argument;
     signals_in_sampler();
+    memory_disown();
     keep_descriptors = os_private_descriptors();
     int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
     bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
@@ -371,9 +373,7 @@ static void *sample_forever(void *argument)
         uint64_t spread = 1 + idle_passes / IDLE_PASSES;
         uint64_t interval_ns =
             agent.control->wait_interval_ns * (spread < SPREAD_MAX ? spread : SPREAD_MAX);
-        struct timespec pause = {(time_t)(interval_ns / 1000000000u),
-                                 (long)(interval_ns % 1000000000u)};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+        objects_sleep(interval_ns);
         if (is_alone())
             return NULL;
         struct clocks clocks = read_clocks();
@@ -398,6 +398,7 @@ static void *sample_forever(void *argument)
         if (passes % RSS_EVERY == 0)
             atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
         grow_arena(arena_fd);
+        memory_pass(pass.now_ns);
         tick_compact_log();
     }
 }

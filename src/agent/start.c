@@ -4,8 +4,10 @@
  * children.
  */
 #include "agent/agent.h"
+#include "agent/copies.h"
 #include "agent/ending.h"
 #include "agent/environment.h"
+#include "agent/memory.h"
 #include "agent/sampler.h"
 #include "agent/signals.h"
 #include "agent/threads.h"
@@ -100,7 +102,7 @@ static void fill_command(struct wire_header *header)
 /* A new arena for this process, from this moment on. */
 static bool open_arena(uint32_t flags)
 {
-    if (!arena_create(&agent.arena, agent.session))
+    if (!arena_create(&agent.arena, agent.session, agent.control->allocation_window_bytes != 0))
         return false;
     struct wire_header *header = agent.arena.header;
     header->pid = getpid();
@@ -140,8 +142,10 @@ static void start_sampler(void)
  */
 static void after_fork_in_child(void)
 {
-    if (!atomic_load(&agent.active))
+    if (!atomic_load(&agent.active)) {
+        memory_after_fork(true);
         return;
+    }
     int saved = errno;
     arena_unmap(&agent.arena);
     if (atomic_load(&agent.control->closed) || !open_arena(WIRE_PROCESS_FORKED)) {
@@ -154,7 +158,13 @@ static void after_fork_in_child(void)
         threads_after_fork();
         start_sampler();
     }
+    memory_after_fork(true);
     errno = saved;
+}
+
+static void after_fork_in_parent(void)
+{
+    memory_after_fork(false);
 }
 
 static void begin(void)
@@ -162,9 +172,11 @@ static void begin(void)
     int saved = errno;
     agent.main_tstate = (uintptr_t)agent.current_tstate();
     if (open_arena(0) && tables_init(&agent.tables, &agent.arena) && threads_init() &&
-        signals_install() && !pthread_atfork(NULL, NULL, after_fork_in_child)) {
+        signals_install() &&
+        !pthread_atfork(memory_before_fork, after_fork_in_parent, after_fork_in_child)) {
         atomic_store(&agent.active, true);
         threads_add_main();
+        memory_start();
         start_sampler();
         ending_init();
     } else {
@@ -236,6 +248,7 @@ static bool jit_is_on(void)
 __attribute__((constructor)) static void load(void)
 {
     int saved = errno;
+    copies_init();
     signals_init();
     agent.session = environment_scrub();
     if (agent.session && map_control()) {

@@ -25,7 +25,13 @@ struct log_cursor {
     uint32_t id, epoch, skip;
 };
 
-enum { SLOTS_MAX = 4096 };
+/* A stack of an allocation that was looked up a moment ago (memory_place.c). */
+struct known_stack {
+    uint64_t hash;
+    uint32_t node, epoch;
+};
+
+enum { SLOTS_MAX = 4096, KNOWN_STACKS = 64 };
 enum slot_state { SLOT_FREE, SLOT_TAKEN, SLOT_LIVE, SLOT_ENDED };
 
 struct slot {
@@ -67,6 +73,10 @@ struct slot {
     int syscall_fd, delay_fd;
 
     struct py_frame frames[PY_FRAMES_MAX]; /* (own) */
+
+    /* (own) of allocations, which the handler may interrupt */
+    struct known_stack known_stacks[KNOWN_STACKS];
+    struct py_frame memory_frames[PY_FRAMES_MAX];
 };
 
 /* The calling thread's slot; NULL in threads we do not know. */

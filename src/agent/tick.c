@@ -44,7 +44,8 @@ static uint32_t node_of_native_thread(void)
  * from a table or from a newer patch release is checked here against the
  * interpreter's own types; if it does not fit, no stack is ever read again.
  */
-static bool layout_fits(uintptr_t tstate, const struct slot *slot, const struct py_walk *walk)
+bool tick_layout_fits(uintptr_t tstate, const struct slot *slot, const struct py_frame *frames,
+                      const struct py_walk *walk)
 {
     _Atomic uint32_t *state = &agent.arena.header->stacks_state;
     if (atomic_load_explicit(state, memory_order_relaxed) == WIRE_STACKS_OK)
@@ -56,7 +57,7 @@ static bool layout_fits(uintptr_t tstate, const struct slot *slot, const struct 
     if (!walk->count)
         return !walk->bad; /* nothing to judge by yet */
     struct py_code code;
-    if (!code_read(&agent.layout, slot->frames[0].code, &code) ||
+    if (!code_read(&agent.layout, frames[0].code, &code) ||
         !code_is_a(&agent.layout, code.file, agent.str_type) ||
         !code_is_a(&agent.layout, code.name, agent.str_type) || code.first_line < 0) {
         atomic_store(state, WIRE_STACKS_SELFCHECK);
@@ -97,7 +98,7 @@ static uint32_t sample_stack(struct slot *slot, const void *ucontext, enum wire_
         return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     struct py_walk walk;
     frames_walk(&agent.layout, agent.code_type, tstate, slot->frames, &walk);
-    if (!layout_fits(tstate, slot, &walk))
+    if (!tick_layout_fits(tstate, slot, slot->frames, &walk))
         return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     atomic_store_explicit(&slot->tstate, tstate, memory_order_relaxed);
     if (!walk.count) {

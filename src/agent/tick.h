@@ -8,6 +8,11 @@
 /* In the signal handler of the slot's own thread.  Leaves errno alone. */
 void tick_sample(struct slot *slot, const void *ucontext);
 
+/* Does what was read by the layout look like a stack?  Until it first does, nothing is believed;
+ * when it does not, no stack is read any more. */
+bool tick_layout_fits(uintptr_t tstate, const struct slot *slot, const struct py_frame *frames,
+                      const struct py_walk *walk);
+
 /* A Python thread was seen in native code (or back in Python): CPU of threads without Python code
  * is charged to the line that is in native code at the moment. */
 void tick_native_owner(const struct slot *slot, uint32_t node, bool in_native);

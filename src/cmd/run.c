@@ -67,15 +67,12 @@ static int read_config(struct options *options)
 }
 
 /* Only what was asked for by name: by default everything is wanted, and this is what there is. */
-static void say_what_is_missing(const struct options *options)
+static void say_what_is_missing(struct options *options)
 {
-    static const char *const later[] = {"memory", "gpu"};
-    for (size_t i = 0; i < sizeof later / sizeof *later; i++) {
-        bool wanted = i ? options->run.gpu : options->run.memory;
-        if (wanted && options_given(options, later[i]))
-            fprintf(stderr, "scalene: --%s has no effect: this version measures time only\n",
-                    later[i]);
-    }
+    if (options->run.gpu && options_given(options, "gpu"))
+        fputs("scalene: --gpu has no effect: this version measures time and memory only\n", stderr);
+    if (!options_given(options, "memory"))
+        options->run.memory = false;
 }
 
 /* Standard input is taken for the program only where somebody put one there: not a terminal, not
@@ -140,6 +137,9 @@ static struct report_config report_config(const struct run *run)
         .profile_system_libraries = options->profile_system_libraries,
         .cpu_percent_threshold = options->cpu_percent_threshold,
         .stacks = options->stacks,
+        .memory = options->memory,
+        .leaks = options->leak_detector,
+        .malloc_threshold = (uint64_t)options->malloc_threshold,
         .args = target->args,
         .program_text = target->code,
         .program_is_stdin = target->kind == TARGET_STDIN,
@@ -291,6 +291,7 @@ static int run_profiled(struct run *run, const char *agent)
         .cpu_interval_ns = (uint64_t)(options->cpu_sampling_sec * NS_PER_SEC),
         .wait_interval_ns =
             (uint64_t)(fmax(options->cpu_sampling_sec, WAIT_INTERVAL_MIN) * NS_PER_SEC),
+        .allocation_window_bytes = options->memory ? (uint64_t)options->allocation_window_bytes : 0,
         .flags = (options->use_virtual_time ? WIRE_FLAG_VIRTUAL_TIME : 0),
         .start_on = options->start_on,
     };

@@ -17,6 +17,10 @@ static const uint32_t record_bytes[WIRE_SECTIONS] = {
     [WIRE_CELL] = sizeof(struct wire_cell),
     [WIRE_LOG] = sizeof(struct wire_log),
     [WIRE_THREAD] = sizeof(struct wire_thread),
+    [WIRE_MODULE] = sizeof(struct wire_module),
+    [WIRE_SITE] = sizeof(struct wire_site),
+    [WIRE_BLOCK] = sizeof(struct wire_block),
+    [WIRE_FOOT] = sizeof(struct wire_foot),
 };
 
 /* As many bytes as the file has, up to `length`; what is missing stays as it was. */
@@ -110,8 +114,9 @@ int arena_peek(struct wire_header *header, const char *path, struct err *err)
 
 int arena_open(struct arena *arena, const char *path, struct err *err)
 {
-    static const enum wire_section_id order[] = {WIRE_LOG,  WIRE_CELL, WIRE_THREAD,
-                                                 WIRE_NODE, WIRE_CODE, WIRE_BLOB};
+    static const enum wire_section_id order[] = {WIRE_LOG,   WIRE_CELL, WIRE_THREAD, WIRE_FOOT,
+                                                 WIRE_BLOCK, WIRE_SITE, WIRE_MODULE, WIRE_NODE,
+                                                 WIRE_CODE,  WIRE_BLOB};
     *arena = (struct arena){0};
     int fd = open_file(path, err);
     if (fd < 0)
@@ -201,6 +206,32 @@ bool arena_run(const struct arena *arena, uint32_t id, struct arena_run *out)
         .us = atomic_load(&run->us),
     };
     return true;
+}
+
+const struct wire_module *arena_module(const struct arena *arena, uint32_t id)
+{
+    return record(arena, WIRE_MODULE, id);
+}
+
+const struct wire_site *arena_site(const struct arena *arena, uint32_t id)
+{
+    const struct wire_site *site = record(arena, WIRE_SITE, id);
+    uint32_t kind = site ? atomic_load(&site->kind) : WIRE_SITE_NONE;
+    return kind == WIRE_SITE_NONE || kind >= WIRE_SITE_KINDS ? NULL : site;
+}
+
+const struct wire_block *arena_block(const struct arena *arena, uint32_t id)
+{
+    const struct wire_block *block = record(arena, WIRE_BLOCK, id);
+    return block && arena_site(arena, atomic_load(&block->site)) ? block : NULL;
+}
+
+const struct wire_foot *arena_foot(const struct arena *arena, uint32_t id)
+{
+    const struct wire_foot *foot = record(arena, WIRE_FOOT, id);
+    bool is_good =
+        foot && atomic_load(&foot->published) && (!foot->site || arena_site(arena, foot->site));
+    return is_good ? foot : NULL;
 }
 
 const uint8_t *arena_bytes(const struct arena *arena, struct wire_span span)

@@ -9,7 +9,7 @@
  *
  * A snapshot, not a mapping: the writer may go on, and a record that was
  * checked must not change afterwards.  Sections are copied referrers first
- * (log and cells, then nodes, then codes, then the blob), so that what a copied
+ * (log, cells and memory, then nodes, then codes, then the blob), so that what a copied
  * record refers to was complete before its own section was copied.
  */
 #ifndef COLLECT_ARENA_READ_H
@@ -61,6 +61,12 @@ const struct wire_node *arena_node(const struct arena *arena, uint32_t id);
 const struct wire_thread *arena_thread(const struct arena *arena, uint32_t id);
 bool arena_cell(const struct arena *arena, uint32_t id, struct arena_cell *out);
 bool arena_run(const struct arena *arena, uint32_t id, struct arena_run *out);
+
+/* NULL when unpublished, or when the site they refer to is. */
+const struct wire_module *arena_module(const struct arena *arena, uint32_t id);
+const struct wire_site *arena_site(const struct arena *arena, uint32_t id);
+const struct wire_block *arena_block(const struct arena *arena, uint32_t id);
+const struct wire_foot *arena_foot(const struct arena *arena, uint32_t id);
 
 /* The bytes of a span; NULL when it leaves the blob or is empty. */
 const uint8_t *arena_bytes(const struct arena *arena, struct wire_span span);

@@ -481,6 +481,11 @@ uint32_t *charge_arena(struct charge *charge, const struct arena *arena, double 
         charge_cell(charge, merge_node(&merge, cell.node), &time);
         *sampled_cpu_sec += time.python_sec + time.native_sec;
     }
+    for (uint32_t i = 1; i < arena_count(arena, WIRE_SITE); i++) {
+        const struct wire_site *site = arena_site(arena, i);
+        if (site)
+            merge_node(&merge, site->node);
+    }
     /* The timeline may know stacks whose cells found no room. */
     for (uint32_t i = 1; i < nodes; i++)
         if (merge.node_of[i] == UNRESOLVED)

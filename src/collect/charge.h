@@ -41,11 +41,13 @@ struct charge_file {
     uint32_t max_line;   /* highest line charged */
     uint32_t line_limit; /* of a traced file: no line beyond is believed */
     struct profile_time time;
+    struct profile_memory memory; /* here and below: filled by report_memory.c */
 };
 
 struct charge_line {
     uint32_t file, line;
     struct profile_time time;
+    struct profile_memory memory;
     struct charge_stamps stamps;
 };
 
@@ -54,6 +56,7 @@ struct charge_function {
     str_id name;
     uint32_t first_line;
     struct profile_time time;
+    struct profile_memory memory;
 };
 
 struct charge_code {

@@ -4,11 +4,12 @@
 
 #include "base/file.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum fact_kind { FACT_TEXT, FACT_FLAG, FACT_REAL };
+enum fact_kind { FACT_TEXT, FACT_FLAG, FACT_REAL, FACT_WHOLE };
 
 static const struct fact {
     const char *name;
@@ -27,6 +28,8 @@ static const struct fact {
     {"stacks", FACT_FLAG, offsetof(struct report_config, stacks)},
     {"async_profile", FACT_FLAG, offsetof(struct report_config, async_profile)},
     {"memory", FACT_FLAG, offsetof(struct report_config, memory)},
+    {"leaks", FACT_FLAG, offsetof(struct report_config, leaks)},
+    {"malloc_threshold", FACT_WHOLE, offsetof(struct report_config, malloc_threshold)},
     {"gpu", FACT_FLAG, offsetof(struct report_config, gpu)},
     {"program_text", FACT_TEXT, offsetof(struct report_config, program_text)},
     {"program_is_stdin", FACT_FLAG, offsetof(struct report_config, program_is_stdin)},
@@ -57,6 +60,10 @@ static void put_fact(struct buf *out, const struct fact *fact, const struct repo
         snprintf(number, sizeof number, "%.17g", *(const double *)field);
         put_entry(out, fact->name, number);
         break;
+    case FACT_WHOLE:
+        snprintf(number, sizeof number, "%" PRIu64, *(const uint64_t *)field);
+        put_entry(out, fact->name, number);
+        break;
     }
 }
 
@@ -85,8 +92,10 @@ static void take_fact(struct facts *facts, const char *name, size_t name_length,
             *(const char **)field = value;
         else if (fact->kind == FACT_FLAG)
             *(bool *)field = value[0] == '1';
-        else
+        else if (fact->kind == FACT_REAL)
             *(double *)field = strtod(value, NULL);
+        else
+            *(uint64_t *)field = strtoull(value, NULL, 10);
     }
 }
 

@@ -250,6 +250,7 @@ void report_add(struct report *report, const struct arena *arena, enum report_fa
     report_run_add(report, arena, sampled_cpu_sec, fate);
     report_notes_add(report, arena);
     report_stacks_add(report, arena, node_of, ident_of);
+    report_memory_add(report, arena, node_of, fate);
     report_files_add(report, arena);
     free(node_of);
     free(ident_of);
@@ -282,6 +283,7 @@ struct report *report_copy(const struct report *from, struct profile *profile)
     report_run_copy(to, from);
     to->runs = mem_copy(from->runs, from->run_count * sizeof *from->runs);
     to->run_cap = from->run_count;
+    report_memory_copy(to, from);
     to->interpreters =
         mem_copy(from->interpreters, from->interpreter_count * sizeof *from->interpreters);
     to->interpreter_cap = from->interpreter_count;
@@ -297,6 +299,7 @@ void report_free(struct report *report)
     if (!report)
         return;
     report_run_release(report);
+    report_memory_release(report);
     free(report->runs);
     free(report->interpreters);
     free(report->notes);
@@ -318,6 +321,7 @@ void report_finish(struct report *report)
     report_run_finish(report);
     note_untraced(report);
     report_stacks_finish(report);
+    report_memory_finish(report);
     report_files_finish(report);
     report_notes_hand_over(report);
     report_free(report);

@@ -34,9 +34,11 @@ struct report_config {
     double cpu_percent_threshold; /* a file is reported from this percent of total time on */
     bool stacks;                  /* fill stacks and runs */
     bool async_profile, memory, gpu;
-    char *const *args;        /* as typed; NULL-terminated */
-    const char *program_text; /* of -c: the code, shown as the source of `<string>`; else NULL */
-    bool program_is_stdin;    /* then `<stdin>` is the program's file, without source */
+    bool leaks;                /* look for lines that leak */
+    uint64_t malloc_threshold; /* a file is reported for its memory from so many allocations on */
+    char *const *args;         /* as typed; NULL-terminated */
+    const char *program_text;  /* of -c: the code, shown as the source of `<string>`; else NULL */
+    bool program_is_stdin;     /* then `<stdin>` is the program's file, without source */
 };
 
 /* What became of a process image whose recording is added. */

@@ -168,6 +168,7 @@ static void fill_times(struct report *report, const uint32_t *out_of)
             continue;
         struct profile_line *line = &profile->files[out_of[from->file] - 1].lines[from->line - 1];
         line->time = from->time;
+        line->memory = from->memory;
         finish_line(profile, line);
         line->stamp_count = from->stamps.count;
         line->stamps = pool_alloc(&profile->pool, from->stamps.count * sizeof *line->stamps);
@@ -185,6 +186,11 @@ static bool has_time(const struct profile_time *time)
     return sec > 0;
 }
 
+static bool is_sampled(const struct charge_function *function)
+{
+    return has_time(&function->time) || function->memory.samples;
+}
+
 static int by_first_line(const void *a, const void *b)
 {
     const struct profile_line *x = a, *y = b;
@@ -199,19 +205,23 @@ static void fill_functions(struct report *report, const uint32_t *out_of)
     const struct charge *charge = &report->charge;
     uint32_t *counts = mem_zalloc(profile->file_count, sizeof *counts);
     for (size_t i = 0; i < charge->function_count; i++)
-        if (out_of[charge->functions[i].file] && has_time(&charge->functions[i].time))
+        if (out_of[charge->functions[i].file] && is_sampled(&charge->functions[i]))
             counts[out_of[charge->functions[i].file] - 1]++;
     for (uint32_t i = 0; i < profile->file_count; i++)
         profile->files[i].functions =
             pool_alloc(&profile->pool, counts[i] * sizeof *profile->files[i].functions);
     for (size_t i = 0; i < charge->function_count; i++) {
         const struct charge_function *from = &charge->functions[i];
-        if (!out_of[from->file] || !has_time(&from->time))
+        if (!out_of[from->file] || !is_sampled(from))
             continue;
         struct profile_file *file = &profile->files[out_of[from->file] - 1];
         struct profile_line *function = &file->functions[file->function_count++];
         *function = (struct profile_line){
-            .lineno = from->first_line, .text = from->name, .time = from->time};
+            .lineno = from->first_line,
+            .text = from->name,
+            .time = from->time,
+            .memory = from->memory,
+        };
         finish_line(profile, function);
     }
     for (uint32_t i = 0; i < profile->file_count; i++)
@@ -250,11 +260,15 @@ static bool is_program(const struct report *report, str_id name)
     return name == report->program_file || !strcmp(text, "<string>") || !strcmp(text, "<stdin>");
 }
 
+enum { WORTH_A_FILE_MB = 1 };
+
 static bool is_reported(const struct report *report, const struct charge_file *file)
 {
-    if (!file->traced || !has_time(&file->time))
+    if (!file->traced || (!has_time(&file->time) && !file->memory.samples))
         return false;
-    return is_program(report, file->name) ||
+    bool has_memory = file->memory.allocated_mb >= WORTH_A_FILE_MB &&
+                      file->memory.count >= report->config->malloc_threshold;
+    return is_program(report, file->name) || has_memory ||
            profile_percent(report->profile, profile_time_sum(&file->time)) >=
                report->config->cpu_percent_threshold;
 }
@@ -303,6 +317,7 @@ void report_files_finish(struct report *report)
         struct profile_file *out = &profile->files[i];
         out->name = file->name;
         out->time = file->time;
+        out->memory = file->memory;
         out_of[chosen[i].file] = (uint32_t)i + 1;
         note_source(report, chosen[i].name, source);
         add_lines(report, chosen[i].file, source, out);

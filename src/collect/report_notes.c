@@ -29,6 +29,8 @@ static const struct {
     [WIRE_LOST_GROW] = {"grow", "times the recording could not grow: the disk was full"},
     [WIRE_LOST_SAMPLER] = {"sampler",
                            "processes without wait sampling: its thread could not start"},
+    [WIRE_LOST_ALLOCATION] = {"allocation",
+                              "memory samples lost: a table of the recording was full"},
 };
 
 static const struct {
@@ -40,6 +42,10 @@ static const struct {
     [WIRE_CELL] = {"dropped_cell", "stacks that found no room"},
     [WIRE_LOG] = {"dropped_log", "timeline entries that found no room (totals are right)"},
     [WIRE_THREAD] = {"dropped_thread", "threads that found no room in the thread table"},
+    [WIRE_MODULE] = {"dropped_module", "libraries that found no room"},
+    [WIRE_SITE] = {"dropped_site", "allocating stacks that found no room"},
+    [WIRE_BLOCK] = {"dropped_block", "sampled blocks that found no room"},
+    [WIRE_FOOT] = {"dropped_foot", "points of the footprint that found no room"},
 };
 
 /* The same note is said once. */

@@ -1,7 +1,8 @@
 /*
  * What the files of a report share: report.c drives, report_run.c keeps rows of
  * processes and threads, report_notes.c losses and notes, report_stacks.c stacks
- * and timeline, report_files.c files, lines and functions.  Nobody else includes
+ * and timeline, report_memory.c figures of memory, report_course.c how they went
+ * over time, report_files.c files, lines and functions.  Nobody else includes
  * this.
  */
 #ifndef COLLECT_REPORT_PARTS_H
@@ -39,6 +40,33 @@ struct report_run {
     uint32_t us;
 };
 
+/*
+ * A change of live memory: of a line and function (each + 1), or of the whole
+ * (both 0).  It may be several changes in a row that were folded into one; then
+ * `high_mb` is how far up they led on the way, at least once.
+ */
+struct report_change {
+    uint64_t at_ns; /* CLOCK_MONOTONIC */
+    uint32_t line, function;
+    double net_mb, high_mb;
+};
+
+/* Sums of lines, functions and files are in `charge`; here is what belongs to none. */
+struct report_memory {
+    struct profile_memory all, untraced;
+    bool is_missing; /* the program's own memory was not followed */
+    double native_threads_mb, interval_mb;
+    bool has_peak; /* of the process whose own footprint was highest: */
+    double peak_mb, peak_python_fraction;
+    uint32_t peak_line; /* + 1 */
+    double *stack_mb;   /* allocated, by node of the merged tree */
+    size_t stack_count;
+    struct report_change *changes;
+    size_t change_count, change_cap, change_limit;
+    unsigned fold_shift; /* changes within 2^N ns are folded; 0: none was yet */
+    uint64_t end_ns;     /* of the process that lived longest */
+};
+
 /* An interpreter that was seen: tells where modules are. */
 struct report_interpreter {
     str_id path;
@@ -72,6 +100,8 @@ struct report {
     struct report_run *runs;
     size_t run_count, run_cap;
     unsigned run_halvings; /* one in 2^N runs is kept */
+
+    struct report_memory memory;
 
     uint64_t harvested; /* by the session's launcher, when this report began */
     uint64_t lost[WIRE_LOSSES], dropped[WIRE_SECTIONS], unreadable;
@@ -107,6 +137,33 @@ void report_run_release(struct report *report);
 void report_stacks_add(struct report *report, const struct arena *arena, const uint32_t *node_of,
                        const uint64_t *ident_of);
 void report_stacks_finish(struct report *report);
+
+/* A node's frames, outermost first, into room for its depth. */
+void report_frames(const struct charge *charge, uint32_t node_id, struct profile_frame *frames);
+
+/* report_memory.c: only if config->memory.  _finish before report_files_finish, which takes over
+ * what it fills. */
+void report_memory_add(struct report *report, const struct arena *arena, const uint32_t *node_of,
+                       enum report_fate fate);
+void report_memory_resident(struct report *report, const struct wire_header *header,
+                            struct profile_process *row);
+void report_memory_finish(struct report *report);
+void report_memory_copy(struct report *to, const struct report *from);
+void report_memory_release(struct report *report);
+
+/* A site's line and function, each + 1; 0: not traced. */
+struct report_place {
+    uint32_t line, function;
+};
+
+/* report_course.c.  `places` has one entry a site of the arena. */
+void report_course_add(struct report *report, const struct arena *arena,
+                       const struct report_place *places, enum report_fate fate);
+/* Fills peaks, averages and points of lines, functions and the whole; and what was live at the
+ * peak, unless one process made nearly all of it: then that process's own figures stay. */
+void report_course_finish(struct report *report);
+/* When the process was last heard of, after its start. */
+uint64_t report_course_end_ns(const struct arena *arena);
 
 /* report_files.c: moves what is not reported to profile->untraced. */
 void report_files_add(struct report *report, const struct arena *arena);

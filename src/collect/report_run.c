@@ -158,6 +158,7 @@ void report_run_add(struct report *report, const struct arena *arena, double sam
     };
     if (process.row.ended && atomic_load(&header->has_status) == 1)
         process.row.exit_status = atomic_load(&header->exit_status) & 0xFF;
+    report_memory_resident(report, header, &process.row);
     add_clocks(&report->clocks, header, &process.row);
     VEC_PUSH(report->processes, report->process_count, report->process_cap) = process;
     if (report->process_count == ROWS_HELD_MAX)

@@ -37,7 +37,7 @@ static double least_time(const struct charge *charge)
     return least;
 }
 
-static void fill_frames(const struct charge *charge, uint32_t node_id, struct profile_frame *frames)
+void report_frames(const struct charge *charge, uint32_t node_id, struct profile_frame *frames)
 {
     const struct charge_node *node = &charge->nodes[node_id];
     for (uint32_t at = node->depth; at--; node = &charge->nodes[node->parent]) {
@@ -74,7 +74,7 @@ static uint32_t *add_stacks(struct report *report)
         stack_of[id] = profile->stack_count;
         stack->frames = pool_alloc(&profile->pool, node->depth * sizeof *stack->frames);
         stack->frame_count = node->depth;
-        fill_frames(charge, id, stack->frames);
+        report_frames(charge, id, stack->frames);
         stack->time = node->time;
         stack->hits = in_intervals(profile, sec);
     }

@@ -108,6 +108,7 @@ static int make_control(struct session *session, const struct session_config *co
         session->control->flags = config->flags;
         session->control->cpu_interval_ns = config->cpu_interval_ns;
         session->control->wait_interval_ns = config->wait_interval_ns;
+        session->control->allocation_window_bytes = config->allocation_window_bytes;
         session->control->launcher_pid = getpid();
         session->control->launcher_start_ticks = process_start_ticks(getpid());
         session->control->boot = process_boot();

@@ -37,7 +37,8 @@ struct session_config {
     char *const *command;   /* argv of the program: interpreter first, NULL-terminated */
     uint64_t cpu_interval_ns;
     uint64_t wait_interval_ns;
-    uint32_t flags; /* enum wire_control_flags */
+    uint64_t allocation_window_bytes; /* 0: memory is not followed */
+    uint32_t flags;                   /* enum wire_control_flags */
     bool start_on;
 };
 

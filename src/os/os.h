@@ -31,6 +31,9 @@ bool os_timer_is_ours(const void *siginfo);
 /* Zeroed private memory that costs nothing until it is touched. */
 void *os_reserve(size_t size_bytes);
 void os_discard(void *memory, size_t size_bytes); /* back to zeroes */
+/* Addresses alone, without memory behind them, and memory for a part of them. */
+void *os_reserve_addresses(size_t size_bytes);
+bool os_commit(void *addresses, size_t size_bytes);
 
 /*
  * Give the calling thread a descriptor table of its own, empty, so that what it
@@ -55,5 +58,7 @@ enum os_file_type { OS_FILE_OTHER, OS_FILE_REGULAR, OS_FILE_SOCKET, OS_FILE_PIPE
 enum os_file_type os_file_type(int fd); /* of the program's descriptor, from any thread */
 
 uint64_t os_peak_rss_bytes(void);
+uint64_t os_rss_bytes(void); /* not from a handler: opens a file */
+void os_yield(void);         /* let another thread run */
 
 #endif

@@ -128,6 +128,21 @@ void os_discard(void *memory, size_t size_bytes)
     madvise(memory, size_bytes, MADV_DONTNEED);
 }
 
+void *os_reserve_addresses(size_t size_bytes)
+{
+    void *addresses =
+        mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return addresses == MAP_FAILED ? NULL : addresses;
+}
+
+bool os_commit(void *addresses, size_t size_bytes)
+{
+    int saved = errno;
+    bool ok = !mprotect(addresses, size_bytes, PROT_READ | PROT_WRITE);
+    errno = saved;
+    return ok;
+}
+
 bool os_private_descriptors(void)
 {
     /* Closing the copies does not touch the program's record locks: those belong to its own table.
@@ -272,4 +287,28 @@ uint64_t os_peak_rss_bytes(void)
     if (getrusage(RUSAGE_SELF, &usage))
         return 0;
     return (uint64_t)usage.ru_maxrss * 1024;
+}
+
+uint64_t os_rss_bytes(void)
+{
+    char text[64];
+    uint64_t size_pages, resident_pages = 0;
+    bool negative;
+    int saved = errno, fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    errno = saved;
+    if (n <= 0)
+        return 0;
+    text[n] = '\0';
+    const char *at = parse_number(text, &size_pages, &negative);
+    if (at)
+        parse_number(at, &resident_pages, &negative);
+    return resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void os_yield(void)
+{
+    syscall(SYS_sched_yield);
 }

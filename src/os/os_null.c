@@ -66,6 +66,16 @@ void os_discard(void *memory, size_t size_bytes)
 {
 }
 
+void *os_reserve_addresses(size_t size_bytes)
+{
+    return NULL;
+}
+
+bool os_commit(void *addresses, size_t size_bytes)
+{
+    return false;
+}
+
 bool os_private_descriptors(void)
 {
     return false;
@@ -93,4 +103,13 @@ enum os_file_type os_file_type(int fd)
 uint64_t os_peak_rss_bytes(void)
 {
     return 0;
+}
+
+uint64_t os_rss_bytes(void)
+{
+    return 0;
+}
+
+void os_yield(void)
+{
 }

@@ -31,6 +31,7 @@ struct raw_line {
     struct profile_line line;
     double python_sec, native_sec, system_sec;
     double python_percent, native_percent, system_percent;
+    double python_fraction, usage_fraction, copy_mb_s;
 };
 
 /* The middle of a table row: kind, bounds, whether null will do. */
@@ -74,16 +75,14 @@ static const struct json_field top_list[] = {
     {"main_thread_id", THREAD, AT(profile, main_ident)},
     {"scalene_version", TEXT, FIELD_CHECK_ONLY},
     {"gpu_device", TEXT, FIELD_CHECK_ONLY},
-    {"alloc_samples", COUNT, FIELD_CHECK_ONLY},
-    {"growth_rate", FIELD_REAL, -SEC_MAX, SEC_MAX, false, FIELD_CHECK_ONLY},
-    {"max_footprint_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"max_footprint_python_fraction", AMOUNT, FIELD_CHECK_ONLY},
-    {"native_allocations_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"max_footprint_fname", FIELD_STRING, 0, 0, true, FIELD_CHECK_ONLY},
-    {"max_footprint_lineno", FIELD_U32, 0, LINENO_MAX, true, FIELD_CHECK_ONLY},
-    {"samples", LIST, FIELD_CHECK_ONLY},
+    {"alloc_samples", COUNT, AT(profile, all_memory.samples)},
+    {"growth_rate", FIELD_REAL, -SEC_MAX, SEC_MAX, false, AT(profile, growth_percent)},
+    {"max_footprint_mb", AMOUNT, AT(profile, all_memory.peak_mb)},
+    {"max_footprint_python_fraction", AMOUNT, AT(profile, peak_python_fraction)},
+    {"native_allocations_mb", AMOUNT, AT(profile, native_threads_mb)},
+    {"max_footprint_fname", FIELD_STRING, 0, 0, true, AT(profile, peak_file)},
+    {"max_footprint_lineno", FIELD_U32, 0, LINENO_MAX, true, AT(profile, peak_line)},
     {"stacks", LIST, FIELD_CHECK_ONLY},
-    {"memory_stacks", LIST, FIELD_CHECK_ONLY},
 };
 static const struct json_fields top_fields = FIELDS(top_list);
 
@@ -96,6 +95,43 @@ static const struct json_field untraced_list[] = {
 };
 static const struct json_fields untraced_fields = FIELDS(untraced_list);
 
+static const struct json_field memory_total_list[] = {
+    {"allocated_mb", AMOUNT, AT(profile, all_memory.allocated_mb)},
+    {"copied_mb", AMOUNT, AT(profile, all_memory.copied_mb)},
+    {"live_at_peak_mb", AMOUNT, AT(profile, all_memory.at_peak_mb)},
+    {"live_mb", AMOUNT, AT(profile, all_memory.live_mb)},
+    {"n_mallocs", COUNT, AT(profile, all_memory.count)},
+    {"python_mb", AMOUNT, AT(profile, all_memory.python_mb)},
+};
+static const struct json_fields memory_total_fields = FIELDS(memory_total_list);
+
+static const struct json_field memory_untraced_list[] = {
+    {"allocated_mb", AMOUNT, AT(profile, untraced_memory.allocated_mb)},
+    {"copied_mb", AMOUNT, AT(profile, untraced_memory.copied_mb)},
+    {"live_at_peak_mb", AMOUNT, AT(profile, untraced_memory.at_peak_mb)},
+    {"live_mb", AMOUNT, AT(profile, untraced_memory.live_mb)},
+    {"n_mallocs", COUNT, AT(profile, untraced_memory.count)},
+    {"python_mb", AMOUNT, AT(profile, untraced_memory.python_mb)},
+};
+static const struct json_fields memory_untraced_fields = FIELDS(memory_untraced_list);
+
+static const struct json_field leak_list[] = {
+    {"likelihood", SHARE, AT(profile_leak, likelihood)},
+    {"velocity_mb_s", AMOUNT, AT(profile_leak, velocity_mb_s)},
+};
+static const struct json_fields leak_fields = FIELDS(leak_list);
+
+static const struct json_field resident_list[] = {
+    {"mapped_live_mb", AMOUNT, AT(profile_process, mapped_live_mb)},
+    {"native_live_mb", AMOUNT, AT(profile_process, native_live_mb)},
+    {"other_mb", AMOUNT, AT(profile_process, other_mb)},
+    {"python_live_mb", AMOUNT, AT(profile_process, python_live_mb)},
+    {"rss_mb", AMOUNT, AT(profile_process, rss_mb)},
+    {"start_rss_mb", AMOUNT, AT(profile_process, start_rss_mb)},
+    {"untouched_mb", AMOUNT, AT(profile_process, untouched_mb)},
+};
+static const struct json_fields resident_fields = FIELDS(resident_list);
+
 static const struct json_field overhead_list[] = {
     {"handler_sec", SECONDS, AT(profile, handler_sec)},
     {"sampler_sec", SECONDS, AT(profile, sampler_sec)},
@@ -106,6 +142,7 @@ static const struct json_fields overhead_fields = FIELDS(overhead_list);
 static const struct json_field sampling_list[] = {
     {"cpu_interval_sec", SECONDS, AT(profile, interval_sec)},
     {"wait_interval_sec", SECONDS, AT(profile, wait_interval_sec)},
+    {"memory_interval_mb", AMOUNT, AT(profile, memory_interval_mb)},
 };
 static const struct json_fields sampling_fields = FIELDS(sampling_list);
 
@@ -140,15 +177,19 @@ static const struct json_field line_list[] = {
     {"n_gpu_percent", PERCENT, FIELD_CHECK_ONLY},
     {"n_gpu_avg_memory_mb", AMOUNT, FIELD_CHECK_ONLY},
     {"n_gpu_peak_memory_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_malloc_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_mallocs", COUNT, FIELD_CHECK_ONLY},
-    {"n_avg_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_peak_mb", AMOUNT, FIELD_CHECK_ONLY},
+    {"n_malloc_mb", AMOUNT, AT(raw_line, line.memory.allocated_mb)},
+    {"n_mallocs", COUNT, AT(raw_line, line.memory.count)},
+    {"n_avg_mb", AMOUNT, AT(raw_line, line.memory.average_mb)},
+    {"n_peak_mb", AMOUNT, AT(raw_line, line.memory.peak_mb)},
     {"n_growth_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_python_fraction", SHARE, FIELD_CHECK_ONLY},
-    {"n_usage_fraction", SHARE, FIELD_CHECK_ONLY},
-    {"n_copy_mb_s", AMOUNT, FIELD_CHECK_ONLY},
-    {"memory_samples", LIST, FIELD_CHECK_ONLY},
+    {"n_live_mb", AMOUNT, AT(raw_line, line.memory.live_mb)},
+    {"n_live_at_peak_mb", AMOUNT, AT(raw_line, line.memory.at_peak_mb)},
+    {"n_python_fraction", SHARE, AT(raw_line, python_fraction)},
+    {"n_usage_fraction", SHARE, AT(raw_line, usage_fraction)},
+    {"n_copy_mb_s", AMOUNT, AT(raw_line, copy_mb_s)},
+    {"n_copy_mb", AMOUNT, AT(raw_line, line.memory.copied_mb)},
+    {"n_alloc_samples", COUNT, AT(raw_line, line.memory.samples)},
+    {"native_library", FIELD_STRING, 0, 0, true, AT(raw_line, line.memory.library)},
     {"n_async_await_percent", PERCENT, FIELD_CHECK_ONLY},
     {"n_async_concurrency_mean", AMOUNT, FIELD_CHECK_ONLY},
     {"n_async_concurrency_peak", AMOUNT, FIELD_CHECK_ONLY},
@@ -281,6 +322,55 @@ static int read_waits(struct reader *reader, const json_t *object, const struct 
     return 0;
 }
 
+/* [nanoseconds, MB]; the original's children may have begun before it: a time below 0 is its start.
+ */
+static int read_point(struct reader *reader, const json_t *value, const struct json_path *path,
+                      void *item)
+{
+    struct profile_point *point = item;
+    const json_t *at = json_array_get(value, 0), *mb = json_array_get(value, 1);
+    if (!json_is_number(at) || !json_is_number(mb))
+        return json_field_expected(path, "a time and megabytes", value, reader->err);
+    double at_ns = json_number_value(at), amount = json_number_value(mb);
+    point->at_sec = at_ns > 0 ? (at_ns < 1e9 * SEC_MAX ? at_ns / 1e9 : SEC_MAX) : 0;
+    point->mb = amount > 0 ? (amount < SEC_MAX ? amount : SEC_MAX) : 0;
+    return 0;
+}
+
+static int read_points(struct reader *reader, const json_t *object, const struct json_path *path,
+                       const char *key, struct profile_point **points, uint32_t *count)
+{
+    if (read_list(reader, object, path, key, sizeof **points, read_point, points, count))
+        return -1;
+    if (*count > PROFILE_POINTS_MAX) {
+        for (uint32_t i = 0; i < PROFILE_POINTS_MAX; i++)
+            (*points)[i] = (*points)[(uint64_t)i * *count / PROFILE_POINTS_MAX];
+        *count = PROFILE_POINTS_MAX;
+    }
+    return 0;
+}
+
+/* Line number as text -> likelihood and velocity. */
+static int read_leaks(struct reader *reader, const json_t *object, const struct json_path *path,
+                      struct profile_file *file)
+{
+    const struct json_path leaks_path = {.up = path, .key = "leaks"};
+    json_t *leaks = json_object_get(object, "leaks");
+    const char *key;
+    json_t *value;
+    json_object_foreach(leaks, key, value)
+    {
+        const struct json_path here = {.up = &leaks_path, .key = key};
+        unsigned long lineno = strtoul(key, NULL, 10);
+        struct profile_leak leak = {0};
+        if (read_fields(reader, &leak_fields, value, &here, &leak))
+            return -1;
+        if (lineno >= 1 && lineno <= file->line_count)
+            file->lines[lineno - 1].memory.leak = leak;
+    }
+    return 0;
+}
+
 /* The six-character texts that stand for &, < and > become those characters. */
 static str_id unescaped(struct intern *strings, const char *text, size_t length)
 {
@@ -335,6 +425,27 @@ static double seconds_of(const struct reader *reader, double sec, double percent
     return sec >= 0 ? sec : percent / 100 * reader->profile->total_sec;
 }
 
+/* What follows from the fields, and the timelines; the original has only the program's. */
+static int read_memory(struct reader *reader, const json_t *value, const struct json_path *path,
+                       struct raw_line *raw)
+{
+    struct profile_memory *memory = &raw->line.memory;
+    uint32_t own_count = 0;
+    memory->python_mb = raw->python_fraction * memory->allocated_mb;
+    if (!json_object_get(value, "n_copy_mb"))
+        memory->copied_mb = raw->copy_mb_s * reader->profile->elapsed_sec;
+    /* The usage fraction of any line tells the whole that no other field of the original does. */
+    struct profile_memory *all = &reader->profile->all_memory;
+    if (!(all->allocated_mb > 0) && raw->usage_fraction > 0)
+        all->allocated_mb = memory->allocated_mb / raw->usage_fraction;
+    if (read_points(reader, value, path, "memory_samples", &memory->points, &memory->point_count) ||
+        read_points(reader, value, path, "live_samples", &memory->own, &own_count))
+        return -1;
+    if (own_count != memory->point_count)
+        memory->own = memory->points;
+    return 0;
+}
+
 static int read_line(struct reader *reader, const json_t *value, const struct json_path *path,
                      void *item)
 {
@@ -360,7 +471,7 @@ static int read_line(struct reader *reader, const json_t *value, const struct js
     raw.line.time.native_sec = seconds_of(reader, raw.native_sec, raw.native_percent);
     raw.line.time.system_sec = seconds_of(reader, raw.system_sec, raw.system_percent);
     if (read_waits(reader, value, path, &raw.line.time) ||
-        read_stamps(reader, value, path, &raw.line))
+        read_stamps(reader, value, path, &raw.line) || read_memory(reader, value, path, &raw))
         return -1;
     *(struct profile_line *)item = raw.line;
     return 0;
@@ -411,7 +522,8 @@ static int read_file(struct reader *reader, const char *name, const json_t *valu
         read_list(reader, value, path, "functions", sizeof *file->functions, read_line,
                   &file->functions, &file->function_count) ||
         read_list(reader, value, path, "imports", sizeof *file->imports, read_string,
-                  &file->imports, &file->import_count))
+                  &file->imports, &file->import_count) ||
+        read_leaks(reader, value, path, file))
         return -1;
     /* The original tells no seconds of files, and neither of us the waits: they are the lines'. */
     struct profile_time sum = {0};
@@ -462,6 +574,12 @@ static int read_process(struct reader *reader, const json_t *value, const struct
     if (read_fields(reader, &process_fields, value, path, &raw))
         return -1;
     raw.process.peak_rss_bytes = (uint64_t)(raw.peak_rss_mb * 1048576.0);
+    const json_t *memory = json_object_get(value, "memory");
+    const struct json_path memory_path = {.up = path, .key = "memory"};
+    raw.process.has_memory = memory && !json_is_null(memory);
+    if (raw.process.has_memory &&
+        read_fields(reader, &resident_fields, memory, &memory_path, &raw.process))
+        return -1;
     *(struct profile_process *)item = raw.process;
     return 0;
 }
@@ -488,6 +606,29 @@ static int read_frame(struct reader *reader, const json_t *value, const struct j
     const struct profile *profile = reader->profile;
     for (uint32_t i = 0; i < profile->file_count && !frame->traced; i++)
         frame->traced = profile->files[i].name == frame->file;
+    return 0;
+}
+
+/* [[frame, ...], MB] */
+static int read_memory_stack(struct reader *reader, const json_t *value,
+                             const struct json_path *path, void *item)
+{
+    static const struct json_field mb = {"", AMOUNT, AT(profile_memory_stack, mb)};
+    struct profile_memory_stack *stack = item;
+    const json_t *frames = json_array_get(value, 0), *amount = json_array_get(value, 1);
+    if (!json_is_array(frames) || !amount)
+        return json_field_expected(path, "a list of frames and megabytes", value, reader->err);
+    const struct json_path amount_path = {.up = path, .index = 1};
+    const struct json_path frames_path = {.up = path, .index = 0};
+    if (json_field_store(&mb, amount, &amount_path, NULL, stack, reader->err))
+        return -1;
+    stack->frame_count = (uint32_t)json_array_size(frames);
+    stack->frames = pool_alloc(&reader->profile->pool, stack->frame_count * sizeof *stack->frames);
+    for (uint32_t i = 0; i < stack->frame_count; i++) {
+        const struct json_path here = {.up = &frames_path, .index = i};
+        if (read_frame(reader, json_array_get(frames, i), &here, &stack->frames[i]))
+            return -1;
+    }
     return 0;
 }
 
@@ -538,6 +679,8 @@ static int read_lists(struct reader *reader, const json_t *root)
                   &profile->stacks, &profile->stack_count) ||
         read_list(reader, root, NULL, "combined_stacks_timeline", sizeof *profile->runs, read_run,
                   &profile->runs, &profile->run_count) ||
+        read_list(reader, root, NULL, "memory_stacks", sizeof *profile->memory_stacks,
+                  read_memory_stack, &profile->memory_stacks, &profile->memory_stack_count) ||
         read_list(reader, root, NULL, "processes", sizeof *profile->processes, read_process,
                   &profile->processes, &profile->process_count) ||
         read_list(reader, root, NULL, "threads", sizeof *profile->threads, read_thread,
@@ -595,6 +738,10 @@ static int read_root(struct reader *reader, const json_t *root)
     if (read_section(reader, root, "untraced", &untraced_fields) ||
         read_section(reader, root, "overhead", &overhead_fields) ||
         read_section(reader, root, "sampling", &sampling_fields) ||
+        read_section(reader, root, "memory_total", &memory_total_fields) ||
+        read_section(reader, root, "memory_untraced", &memory_untraced_fields) ||
+        read_points(reader, root, NULL, "samples", &profile->all_memory.points,
+                    &profile->all_memory.point_count) ||
         read_waits(reader, root, NULL, &profile->time) || read_files(reader, root) ||
         read_lists(reader, root))
         return -1;

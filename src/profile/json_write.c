@@ -10,6 +10,7 @@
 #include "base/map.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,47 @@ static void key_waits(struct json_out *out, const struct profile_time *time)
     json_out_end(out);
 }
 
+/* ---- memory ---- */
+
+/* [[nanoseconds since the start, MB], ...] */
+static void key_points(struct json_out *out, const char *key, const struct profile_point *points,
+                       uint32_t count)
+{
+    json_out_key(out, key);
+    json_out_array(out);
+    for (uint32_t i = 0; i < count; i++) {
+        json_out_array(out);
+        json_out_int(out, (int64_t)(points[i].at_sec * 1e9));
+        json_out_real(out, points[i].mb);
+        json_out_end(out);
+    }
+    json_out_end(out);
+}
+
+static double share_of(double part, double whole)
+{
+    return whole > 0 && part > 0 ? fmin(part / whole, 1) : 0;
+}
+
+static void put_leaks(struct json_out *out, const struct profile_file *file)
+{
+    json_out_key(out, "leaks");
+    json_out_object(out);
+    for (uint32_t i = 0; i < file->line_count; i++) {
+        const struct profile_leak *leak = &file->lines[i].memory.leak;
+        if (!(leak->likelihood > 0))
+            continue;
+        char lineno[16];
+        int length = snprintf(lineno, sizeof lineno, "%u", file->lines[i].lineno);
+        json_out_key_raw(out, lineno, (size_t)length);
+        json_out_object(out);
+        key_real(out, "likelihood", leak->likelihood);
+        key_real(out, "velocity_mb_s", leak->velocity_mb_s);
+        json_out_end(out);
+    }
+    json_out_end(out);
+}
+
 /* ---- lines and functions ---- */
 
 /* The page puts source text into markup and undoes this; the backslash is really in the text. */
@@ -124,6 +166,7 @@ static void put_line(struct json_out *out, const struct profile *profile,
                      const struct profile_line *line, bool is_function, struct buf *scratch)
 {
     const struct profile_time *time = &line->time;
+    const struct profile_memory *memory = &line->memory;
     json_out_object(out);
     key_empty_list(out, "async_task_names");
     key_real(out, "cpu_native_sec", time->native_sec);
@@ -144,26 +187,38 @@ static void put_line(struct json_out *out, const struct profile *profile,
     put_source(out, profile_str(profile, line->text), intern_length(&profile->strings, line->text),
                scratch);
     key_int(out, "lineno", line->lineno);
-    key_empty_list(out, "memory_samples");
+    key_points(out, "live_samples", memory->own, memory->point_count);
+    key_points(out, "memory_samples", memory->points, memory->point_count);
+    key_int(out, "n_alloc_samples", memory->samples);
     key_real(out, "n_async_await_percent", 0);
     key_real(out, "n_async_concurrency_mean", 0);
     key_real(out, "n_async_concurrency_peak", 0);
-    key_real(out, "n_avg_mb", 0);
-    key_real(out, "n_copy_mb_s", 0);
+    key_real(out, "n_avg_mb", memory->average_mb);
+    key_real(out, "n_copy_mb", memory->copied_mb);
+    key_real(out, "n_copy_mb_s",
+             profile->elapsed_sec > 0 ? memory->copied_mb / profile->elapsed_sec : 0);
     key_real(out, "n_core_utilization", line->core_utilization);
     key_real(out, "n_cpu_percent_c", percent(profile, time->native_sec));
     key_real(out, "n_cpu_percent_python", percent(profile, time->python_sec));
     key_real(out, "n_gpu_avg_memory_mb", 0);
     key_real(out, "n_gpu_peak_memory_mb", 0);
     key_real(out, "n_gpu_percent", 0);
-    key_real(out, "n_growth_mb", 0);
-    key_real(out, "n_malloc_mb", 0);
-    key_int(out, "n_mallocs", 0);
-    key_real(out, "n_peak_mb", 0);
-    key_real(out, "n_python_fraction", 0);
+    key_real(out, "n_growth_mb", memory->peak_mb);
+    key_real(out, "n_live_at_peak_mb", memory->at_peak_mb);
+    key_real(out, "n_live_mb", memory->live_mb);
+    key_real(out, "n_malloc_mb", memory->allocated_mb);
+    key_int(out, "n_mallocs", memory->count);
+    key_real(out, "n_peak_mb", memory->peak_mb);
+    key_real(out, "n_python_fraction", share_of(memory->python_mb, memory->allocated_mb));
     key_int(out, "n_samples", time->samples);
     key_real(out, "n_sys_percent", percent(profile, time->system_sec));
-    key_real(out, "n_usage_fraction", 0);
+    key_real(out, "n_usage_fraction",
+             share_of(memory->allocated_mb, profile->all_memory.allocated_mb));
+    json_out_key(out, "native_library");
+    if (memory->library)
+        put_text(out, profile, memory->library);
+    else
+        json_out_null(out);
     if (!is_function) {
         key_int(out, "start_function_line", line->start_function);
         key_int(out, "start_outermost_loop", line->start_outermost_loop);
@@ -193,15 +248,13 @@ static void put_files(struct json_out *out, const struct profile *profile)
     for (uint32_t i = 0; i < profile->file_count; i++) {
         const struct profile_file *file = &profile->files[i];
         json_out_key_raw(out, profile_str(profile, file->name),
-                         intern_length(&profile->strings, file->name));
+                     intern_length(&profile->strings, file->name));
         json_out_object(out);
         key_real(out, "cpu_native_sec", file->time.native_sec);
         key_real(out, "cpu_python_sec", file->time.python_sec);
         put_lines(out, "functions", profile, file->functions, file->function_count, true, &scratch);
         key_texts(out, "imports", profile, file->imports, file->import_count);
-        json_out_key(out, "leaks");
-        json_out_object(out);
-        json_out_end(out);
+        put_leaks(out, file);
         put_lines(out, "lines", profile, file->lines, file->line_count, false, &scratch);
         key_int(out, "n_samples", file->time.samples);
         key_real(out, "percent_cpu_time", percent(profile, profile_time_sum(&file->time)));
@@ -310,6 +363,38 @@ static void put_stacks(struct json_out *out, const struct profile *profile)
     free(merged);
 }
 
+static void put_frame(struct json_out *out, const struct profile *profile,
+                      const struct profile_frame *frame)
+{
+    json_out_object(out);
+    key_text(out, "display_name", profile, frame->name);
+    key_text(out, "filename_or_module", profile, frame->file);
+    key_null(out, "ip");
+    json_out_key(out, "kind");
+    json_out_cstr(out, "py");
+    key_int(out, "line", frame->line);
+    key_null(out, "offset");
+    json_out_end(out);
+}
+
+/* [[frame, ...], MB], ... */
+static void put_memory_stacks(struct json_out *out, const struct profile *profile)
+{
+    json_out_key(out, "memory_stacks");
+    json_out_array(out);
+    for (uint32_t i = 0; i < profile->memory_stack_count; i++) {
+        const struct profile_memory_stack *stack = &profile->memory_stacks[i];
+        json_out_array(out);
+        json_out_array(out);
+        for (uint32_t k = 0; k < stack->frame_count; k++)
+            put_frame(out, profile, &stack->frames[k]);
+        json_out_end(out);
+        json_out_real(out, round(stack->mb * 1e6) / 1e6);
+        json_out_end(out);
+    }
+    json_out_end(out);
+}
+
 static void put_combined_stacks(struct json_out *out, const struct profile *profile)
 {
     json_out_key(out, "combined_stacks");
@@ -318,18 +403,8 @@ static void put_combined_stacks(struct json_out *out, const struct profile *prof
         const struct profile_stack *stack = &profile->stacks[i];
         json_out_array(out);
         json_out_array(out);
-        for (uint32_t k = 0; k < stack->frame_count; k++) {
-            const struct profile_frame *frame = &stack->frames[k];
-            json_out_object(out);
-            key_text(out, "display_name", profile, frame->name);
-            key_text(out, "filename_or_module", profile, frame->file);
-            key_null(out, "ip");
-            json_out_key(out, "kind");
-            json_out_cstr(out, "py");
-            key_int(out, "line", frame->line);
-            key_null(out, "offset");
-            json_out_end(out);
-        }
+        for (uint32_t k = 0; k < stack->frame_count; k++)
+            put_frame(out, profile, &stack->frames[k]);
         json_out_end(out);
         json_out_int(out, (int64_t)stack->hits);
         json_out_end(out);
@@ -384,6 +459,24 @@ static void put_overhead(struct json_out *out, const struct profile *profile)
     json_out_end(out);
 }
 
+static void put_resident(struct json_out *out, const struct profile_process *process)
+{
+    json_out_key(out, "memory");
+    if (!process->has_memory) {
+        json_out_null(out);
+        return;
+    }
+    json_out_object(out);
+    key_real(out, "mapped_live_mb", process->mapped_live_mb);
+    key_real(out, "native_live_mb", process->native_live_mb);
+    key_real(out, "other_mb", process->other_mb);
+    key_real(out, "python_live_mb", process->python_live_mb);
+    key_real(out, "rss_mb", process->rss_mb);
+    key_real(out, "start_rss_mb", process->start_rss_mb);
+    key_real(out, "untouched_mb", process->untouched_mb);
+    json_out_end(out);
+}
+
 static void put_processes(struct json_out *out, const struct profile *profile)
 {
     json_out_key(out, "processes");
@@ -399,6 +492,7 @@ static void put_processes(struct json_out *out, const struct profile *profile)
         key_int_or_null(out, "exit_status", process->exit_status >= 0,
                         (uint64_t)process->exit_status);
         key_bool(out, "forked", process->forked);
+        put_resident(out, process);
         key_real(out, "peak_rss_mb", (double)process->peak_rss_bytes / 1048576);
         key_int(out, "pid", (uint64_t)process->pid);
         key_int(out, "ppid", (uint64_t)process->ppid);
@@ -451,22 +545,43 @@ static void put_sampling(struct json_out *out, const struct profile *profile)
     json_out_key(out, "sampling");
     json_out_object(out);
     key_real(out, "cpu_interval_sec", profile->interval_sec);
+    key_real(out, "memory_interval_mb", profile->memory_interval_mb);
     key_real(out, "wait_interval_sec", profile->wait_interval_sec);
     json_out_end(out);
 }
 
-static void put_memory_totals(struct json_out *out)
+static void put_memory_totals(struct json_out *out, const struct profile *profile)
 {
-    key_null(out, "max_footprint_fname");
-    key_null(out, "max_footprint_lineno");
-    key_real(out, "max_footprint_mb", 0);
-    key_real(out, "max_footprint_python_fraction", 0);
+    if (profile->peak_file)
+        key_text(out, "max_footprint_fname", profile, profile->peak_file);
+    else
+        key_null(out, "max_footprint_fname");
+    if (profile->peak_line)
+        key_int(out, "max_footprint_lineno", profile->peak_line);
+    else
+        key_null(out, "max_footprint_lineno");
+    key_real(out, "max_footprint_mb", profile->all_memory.peak_mb);
+    key_real(out, "max_footprint_python_fraction", profile->peak_python_fraction);
+}
+
+static void put_memory_whole(struct json_out *out, const char *key,
+                             const struct profile_memory *memory)
+{
+    json_out_key(out, key);
+    json_out_object(out);
+    key_real(out, "allocated_mb", memory->allocated_mb);
+    key_real(out, "copied_mb", memory->copied_mb);
+    key_real(out, "live_at_peak_mb", memory->at_peak_mb);
+    key_real(out, "live_mb", memory->live_mb);
+    key_int(out, "n_mallocs", memory->count);
+    key_real(out, "python_mb", memory->python_mb);
+    json_out_end(out);
 }
 
 static void put_profile(struct json_out *out, const struct profile *profile)
 {
     json_out_object(out);
-    key_int(out, "alloc_samples", 0);
+    key_int(out, "alloc_samples", profile->all_memory.samples);
     if (profile->has_args)
         key_texts(out, "args", profile, profile->args, profile->arg_count);
     else
@@ -484,24 +599,26 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     key_bool(out, "gpu", profile->gpu);
     json_out_key(out, "gpu_device");
     json_out_cstr(out, "");
-    key_real(out, "growth_rate", 0);
+    key_real(out, "growth_rate", profile->growth_percent);
     put_losses(out, profile);
     json_out_key(out, "main_thread_id");
     if (profile->main_ident)
         json_out_int(out, (int64_t)profile->main_ident);
     else
         json_out_null(out);
-    put_memory_totals(out);
+    put_memory_totals(out, profile);
     key_bool(out, "memory", profile->memory);
-    key_empty_list(out, "memory_stacks");
+    put_memory_stacks(out, profile);
+    put_memory_whole(out, "memory_total", &profile->all_memory);
+    put_memory_whole(out, "memory_untraced", &profile->untraced_memory);
     key_int(out, "n_samples", profile->time.samples);
-    key_real(out, "native_allocations_mb", 0);
+    key_real(out, "native_allocations_mb", profile->native_threads_mb);
     key_real(out, "native_threads_sec", profile->native_threads_sec);
     key_texts(out, "notes", profile, profile->notes, profile->note_count);
     put_overhead(out, profile);
     put_processes(out, profile);
     key_text(out, "program", profile, profile->program);
-    key_empty_list(out, "samples");
+    key_points(out, "samples", profile->all_memory.points, profile->all_memory.point_count);
     put_sampling(out, profile);
     json_out_key(out, "scalene_version");
     json_out_cstr(out, SCALENE_VERSION);

@@ -1,4 +1,5 @@
-/* Several runs become one profile; see merge.h.  Files and lines are in merge_files.c. */
+/* Several runs become one profile; see merge.h.  Files and lines are in merge_files.c, figures
+ * of memory in merge_memory.c. */
 #include "profile/merge_parts.h"
 
 #include "base/buf.h"
@@ -19,6 +20,31 @@ void merge_note(struct merge *merge, const char *text)
         if (merge->notes[i] == id)
             return;
     VEC_PUSH(merge->notes, merge->note_count, merge->note_cap) = id;
+}
+
+/* The number of a row of values: rows that begin alike share the beginning's numbers. */
+static uint64_t extend(struct map *index, uint64_t prefix, uint64_t part)
+{
+    uint64_t *at = map_put(index, hash_mix(prefix, part), NULL);
+    if (!*at)
+        *at = index->count;
+    return *at;
+}
+
+struct profile_frame *merge_frames(struct merge *merge, const struct profile *run,
+                                   const struct profile_frame *from, uint32_t count,
+                                   struct map *index, uint64_t *row)
+{
+    struct profile_frame *frames = pool_alloc(&merge->out->pool, count * sizeof *frames);
+    *row = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        frames[i] = from[i];
+        frames[i].name = merge_text(merge, run, frames[i].name);
+        frames[i].file = merge_text(merge, run, frames[i].file);
+        *row = extend(index, *row, (uint64_t)frames[i].file << 32 | frames[i].line);
+        *row = extend(index, *row, frames[i].name);
+    }
+    return frames;
 }
 
 double merge_offset_sec(const struct merge *merge, const struct profile *run)
@@ -141,8 +167,8 @@ static void add_notes(struct merge *merge)
     }
     if (programs_differ)
         merge_note(merge, "these are runs of different programs: see the processes");
-    if (merge->out->memory || merge->out->gpu)
-        merge_note(merge, "memory and GPU figures were not merged: only times are");
+    if (merge->out->gpu)
+        merge_note(merge, "GPU figures were not merged: only times and memory are");
 }
 
 static void add_losses(struct merge *merge)
@@ -224,15 +250,6 @@ static void add_threads(struct merge *merge, const struct profile *run, struct m
     }
 }
 
-/* The number of a row of values: rows that begin alike share the beginning's numbers. */
-static uint64_t extend(struct map *index, uint64_t prefix, uint64_t part)
-{
-    uint64_t *at = map_put(index, hash_mix(prefix, part), NULL);
-    if (!*at)
-        *at = index->count;
-    return *at;
-}
-
 /* In units of the merged profile's interval. */
 static uint64_t rescale(const struct merge *merge, const struct profile *run, uint64_t count)
 {
@@ -253,17 +270,9 @@ struct stacks {
 static void add_stack(struct merge *merge, const struct profile *run, struct stacks *stacks,
                       const struct profile_stack *stack, uint32_t *place)
 {
-    struct profile *out = merge->out;
+    uint64_t row;
     struct profile_frame *frames =
-        pool_alloc(&out->pool, stack->frame_count * sizeof *stack->frames);
-    uint64_t row = 0;
-    for (uint32_t i = 0; i < stack->frame_count; i++) {
-        frames[i] = stack->frames[i];
-        frames[i].name = merge_text(merge, run, frames[i].name);
-        frames[i].file = merge_text(merge, run, frames[i].file);
-        row = extend(&stacks->index, row, (uint64_t)frames[i].file << 32 | frames[i].line);
-        row = extend(&stacks->index, row, frames[i].name);
-    }
+        merge_frames(merge, run, stack->frames, stack->frame_count, &stacks->index, &row);
     uint64_t *at = map_put(&stacks->found, row, NULL);
     if (!*at) {
         VEC_PUSH(stacks->items, stacks->count, stacks->cap) =
@@ -422,6 +431,7 @@ void merge_profiles(struct profile *merged, const struct profile *runs, size_t c
         add_losses(&merge);
         add_processes(&merge);
         add_threads_and_stacks(&merge);
+        merge_memory(&merge);
         merge_files(&merge);
     }
     merged->notes = pool_alloc(&merged->pool, merge.note_count * sizeof *merged->notes);

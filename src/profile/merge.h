@@ -6,6 +6,10 @@
  *   percents, half-widths        of the new total; 0 half-widths if one of the runs has none
  *   elapsed_sec                  the time covered by at least one run: runs one after the other
  *                                add up, runs at the same time count once
+ *   memory                       allocated, copied, live: summed; highest footprints: the highest;
+ *                                averages weigh by what was allocated; leaks: the likeliest.
+ *                                Courses over time, and what was live at the peak: those of the
+ *                                run with the highest footprint
  *   stacks                       summed where all frames are equal
  *   timeline, stamps, processes  placed by the absolute time at which the runs began
  *   threads, processes           of all runs; a thread whose ident another run had gets a new one
@@ -13,9 +17,9 @@
  *   program, arguments, options  those of the earliest run
  *
  * Where the source of a file differs, the newest run's is kept; lines of older
- * runs are found in it by their text, and time on lines that are not there any
- * more goes to `untraced`.  Memory and GPU figures are not part of the profile
- * model: a note says so when a run had some.
+ * runs are found in it by their text, and time and memory on lines that are not
+ * there any more go to `untraced`.  GPU figures are not part of the profile model: a
+ * note says so when a run had some.
  */
 #ifndef PROFILE_MERGE_H
 #define PROFILE_MERGE_H

@@ -126,6 +126,20 @@ static void add_line(struct merge *merge, const struct profile *run,
     profile_time_add(&into->time, &from->time);
     into->core_utilization += from->core_utilization * profile_time_sum(&from->time);
     add_stamps(merge, run, from, into);
+    merge_memory_add(merge, run, &from->memory, &into->memory);
+}
+
+/* The line that made the peak is one of the newest source. */
+static void place_peak(struct merge *merge, const struct part *part,
+                       const struct profile_file *file)
+{
+    struct profile *out = merge->out;
+    if (part->run != merge->peak_run || out->peak_file != file->name || !out->peak_line ||
+        out->peak_line > part->file->line_count)
+        return;
+    out->peak_line = part->new_of[out->peak_line - 1];
+    if (!out->peak_line)
+        out->peak_file = 0;
 }
 
 static int by_value(const void *a, const void *b)
@@ -157,11 +171,15 @@ static void add_lines(struct merge *merge, const struct parts *parts, struct pro
         const struct part *part = &parts->items[i];
         for (uint32_t k = 0; k < part->file->line_count; k++) {
             const struct profile_line *line = &part->file->lines[k];
-            if (part->new_of[k])
+            if (part->new_of[k]) {
                 add_line(merge, part->run, line, &file->lines[part->new_of[k] - 1]);
-            else
+                merge_memory_add(merge, part->run, &line->memory, &file->memory);
+            } else {
                 profile_time_add(&out->untraced, &line->time);
+                merge_memory_add(merge, part->run, &line->memory, &out->untraced_memory);
+            }
         }
+        place_peak(merge, part, file);
     }
     for (uint32_t i = 0; i < file->line_count; i++) {
         finish_line(out, &file->lines[i]);

@@ -41,11 +41,41 @@ struct profile_time {
     double square_sec2;           /* sum of squared sample weights: gives the half-width */
 };
 
+struct profile_point { /* of a footprint over time */
+    double at_sec;     /* since the program's start */
+    double mb;
+};
+
+struct profile_leak {
+    double likelihood; /* 0: nothing suspicious */
+    double velocity_mb_s;
+};
+
+/* Memory charged to something, in MiB (docs/format.md "Memory"). */
+struct profile_memory {
+    double allocated_mb;
+    double python_mb; /* of it: by the interpreter */
+    double live_mb;   /* at the program's end, or when the profile was made */
+    double at_peak_mb;
+    double peak_mb; /* its own highest */
+    double average_mb;
+    double copied_mb;
+    uint64_t count; /* allocations, estimated */
+    uint64_t samples;
+    str_id library; /* that allocated most of the native part; 0: none */
+    double library_mb;
+    struct profile_leak leak;
+    struct profile_point *points; /* the program's footprint when it allocated */
+    struct profile_point *own;    /* its own live memory; as many */
+    uint32_t point_count;         /* at most PROFILE_POINTS_MAX */
+};
+
 /* A source line, or a function (then `text` is its qualified name). */
 struct profile_line {
     uint32_t lineno;
     str_id text;
     struct profile_time time;
+    struct profile_memory memory;
     double half_width_percent; /* 95 % half-width of (python + native + system) percent */
     double core_utilization;
     double *stamps; /* CLOCK_MONOTONIC seconds of samples, sorted; at most PROFILE_STAMPS_MAX */
@@ -58,12 +88,15 @@ enum {
     PROFILE_STAMPS_MAX = 500,
     PROFILE_RUNS_MAX = 100000,
     PROFILE_STACKS_MAX = 10000,
+    PROFILE_POINTS_MAX = 100,
+    PROFILE_MEMORY_STACKS_MAX = 1000,
     PROFILE_ROWS_MAX = 1000, /* of processes, and of threads; one more is the sum of the others */
 };
 
 struct profile_file {
     str_id name;
     struct profile_time time;
+    struct profile_memory memory;
     struct profile_line *lines; /* every source line: lines[n - 1].lineno == n */
     uint32_t line_count;
     struct profile_line *functions; /* by first line */
@@ -84,6 +117,12 @@ struct profile_stack {
     uint32_t frame_count;
     struct profile_time time;
     uint64_t hits; /* its time in units of the sampling interval, at least 1 */
+};
+
+struct profile_memory_stack {
+    struct profile_frame *frames; /* outermost first */
+    uint32_t frame_count;
+    double mb; /* allocated with it */
 };
 
 struct profile_run { /* a stretch of the timeline */
@@ -113,6 +152,11 @@ struct profile_process {
     bool running;        /* when the profile was made */
     int32_t exit_status; /* -1: unknown */
     int32_t signal;      /* that ended it; 0: none, or unknown */
+    bool has_memory;
+    /* Resident memory explained: what was there before the program began, what it holds, and
+     * the rest; `untouched_mb` is held but was never written to, so it is not resident. */
+    double rss_mb, start_rss_mb, python_live_mb, native_live_mb, mapped_live_mb, other_mb,
+        untouched_mb;
 };
 
 struct profile_loss {
@@ -144,6 +188,17 @@ struct profile {
     double interval_sec, wait_interval_sec;
     double handler_sec, sampler_sec; /* our own cost, inside cpu_sec */
     uint64_t main_ident;
+
+    struct profile_memory all_memory; /* of the whole run; `points` is the footprint's course */
+    struct profile_memory untraced_memory; /* the part not on any traced line */
+    double native_threads_mb;              /* allocated by threads without Python code */
+    double growth_percent;                 /* live at the end, of all that was allocated */
+    double peak_python_fraction;
+    str_id peak_file; /* whose line made the peak; 0: unknown */
+    uint32_t peak_line;
+    double memory_interval_mb;                  /* between two samples, at the end */
+    struct profile_memory_stack *memory_stacks; /* largest first */
+    uint32_t memory_stack_count;
 
     struct profile_file *files; /* by name */
     uint32_t file_count;

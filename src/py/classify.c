@@ -71,6 +71,7 @@ void classify_init(struct py_regions *regions, const struct py_layout *layout)
     *(void **)&regions->find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
     regions->interpreter = module_text(eval ? eval : dlsym(RTLD_DEFAULT, "Py_GetVersion"));
     regions->linker = module_text(linker);
+    regions->agent = module_text((const void *)(uintptr_t)classify_init);
     if (!layout->calls_need_stack)
         return;
     unwind_init();
@@ -112,7 +113,8 @@ enum classify_result classify(const struct py_regions *regions, const struct py_
                               uint8_t opcode, const void *ucontext)
 {
     uintptr_t pc = guard_context_pc(ucontext);
-    bool in_interpreter = inside(&regions->interpreter, pc) || inside(&regions->linker, pc);
+    bool in_interpreter = inside(&regions->interpreter, pc) || inside(&regions->linker, pc) ||
+                          inside(&regions->agent, pc);
     switch ((enum py_call)layout->calls[opcode]) {
     case PY_CALL_C:
         return CLASSIFY_NATIVE;

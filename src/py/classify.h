@@ -5,8 +5,8 @@
  *   - the leaf frame's opcode is a call that is not known to be one of a Python
  *     function, or
  *   - the program counter is in a module other than the interpreter (libpython
- *     or the executable) and the dynamic linker, whose __tls_get_addr belongs
- *     to the interpreter's own work.
+ *     or the executable), the dynamic linker, whose __tls_get_addr belongs to
+ *     the interpreter's own work, and ourselves, in whose hooks it allocates.
  *
  * Code that lies in no module at all is native (numba and the like) unless
  * CPython's own JIT is on.
@@ -36,7 +36,7 @@ struct py_range {
 };
 
 struct py_regions {
-    struct py_range interpreter, linker;
+    struct py_range interpreter, linker, agent;
     struct py_range eval, eval_call; /* the eval loop, and its call_function where it has one */
     struct py_range helpers[CLASSIFY_HELPERS_MAX]; /* functions that set up Python calls */
     unsigned helper_count;

@@ -121,6 +121,18 @@ void frames_walk(const struct py_layout *l, uintptr_t code_type, uintptr_t tstat
         walk->bad = true;
 }
 
+bool frames_any(const struct py_layout *l, uintptr_t tstate)
+{
+    unsigned bad = 0;
+    uintptr_t frame = first_frame(l, tstate, 0, &bad);
+    for (unsigned hops = 0; frame && !bad && hops < PY_HOPS_MAX; hops++) {
+        if (l->fr_owner < 0 || guard_u8(frame + (uintptr_t)l->fr_owner, &bad) < l->fr_owner_shim)
+            return !bad;
+        frame = guard_ptr(frame + (uintptr_t)l->fr_back, &bad);
+    }
+    return false;
+}
+
 bool frames_thread_is(const struct py_layout *l, uintptr_t tstate, uintptr_t ident)
 {
     unsigned bad = 0;

@@ -31,6 +31,9 @@ struct py_walk {
 void frames_walk(const struct py_layout *layout, uintptr_t code_type, uintptr_t tstate,
                  struct py_frame *frames, struct py_walk *walk);
 
+/* Is the thread in Python code at all?  In the thread itself. */
+bool frames_any(const struct py_layout *layout, uintptr_t tstate);
+
 /* The thread state of the thread `ident`, searched from `main_tstate`; 0 if there is none. */
 uintptr_t frames_find_thread(const struct py_layout *layout, uintptr_t main_tstate,
                              uintptr_t ident);

@@ -86,3 +86,18 @@ struct format format_bytes(uint64_t bytes)
         snprintf(out.text, sizeof out.text, "%.1f GB", mb / 1024);
     return out;
 }
+
+struct format format_mb(double mb)
+{
+    struct format out;
+    mb = sane(mb);
+    if (mb < 9.95)
+        snprintf(out.text, sizeof out.text, "%.1fM", mb);
+    else if (mb < 1023.5)
+        snprintf(out.text, sizeof out.text, "%.0fM", mb);
+    else if (mb < 9.95 * 1024)
+        snprintf(out.text, sizeof out.text, "%.1fG", mb / 1024);
+    else
+        snprintf(out.text, sizeof out.text, "%.0fG", mb / 1024);
+    return out;
+}

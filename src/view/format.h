@@ -13,5 +13,6 @@ struct format format_short_time(double sec);  /* at most six columns: 12ms, 1.34
 struct format format_percent(double percent); /* 4.5%, 45%, 100% */
 struct format format_count(uint64_t count);   /* 1,234,567 */
 struct format format_bytes(uint64_t bytes);   /* 12 MB, 1.5 GB */
+struct format format_mb(double mb);           /* of MiB, at most five columns: 0.4M, 12M, 1.5G */
 
 #endif

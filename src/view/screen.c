@@ -10,10 +10,11 @@ enum { TAB_COLUMNS = 4 };
 
 /* The sixteen basic colours only: their look is the user's choice, light or dark. */
 static const char *const style_code[STYLES] = {
-    [STYLE_PLAIN] = "",     [STYLE_DIM] = "2",       [STYLE_BOLD] = "1",     [STYLE_HOT] = "1;31",
-    [STYLE_WARNING] = "33", [STYLE_PYTHON] = "34",   [STYLE_NATIVE] = "36",  [STYLE_SYSTEM] = "33",
-    [STYLE_WAIT] = "33",    [STYLE_TIMELINE] = "32", [STYLE_KEYWORD] = "35", [STYLE_BUILTIN] = "36",
-    [STYLE_STRING] = "32",  [STYLE_NUMBER] = "34",   [STYLE_COMMENT] = "2",
+    [STYLE_PLAIN] = "",     [STYLE_DIM] = "2",       [STYLE_BOLD] = "1",    [STYLE_HOT] = "1;31",
+    [STYLE_WARNING] = "33", [STYLE_PYTHON] = "34",   [STYLE_NATIVE] = "36", [STYLE_SYSTEM] = "33",
+    [STYLE_WAIT] = "33",    [STYLE_TIMELINE] = "32", [STYLE_MEMORY] = "32", [STYLE_COPY] = "33",
+    [STYLE_KEYWORD] = "35", [STYLE_BUILTIN] = "36",  [STYLE_STRING] = "32", [STYLE_NUMBER] = "34",
+    [STYLE_COMMENT] = "2",
 };
 
 static const struct {

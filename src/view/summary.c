@@ -2,6 +2,7 @@
 #include "view/summary.h"
 
 #include "view/format.h"
+#include "view/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -170,6 +171,79 @@ static void waits(struct screen *screen, const struct profile *profile, struct b
         paragraph(screen, STYLE_BOLD, "Waits", text);
 }
 
+/* "peak 162 MB (98% Python) at main.py:11; 254 MB allocated in 3,795,290 blocks; ..." */
+static void memory(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    const struct profile_memory *all = &profile->all_memory;
+    if (!(all->peak_mb > 0))
+        return;
+    buf_addf(text, "peak %s (%.0f%% Python)", format_bytes((uint64_t)(all->peak_mb * 1048576)).text,
+             100 * profile->peak_python_fraction);
+    if (profile->peak_file && profile->peak_line) {
+        const char *name = profile_str(profile, profile->peak_file);
+        const char *slash = strrchr(name, '/');
+        buf_addf(text, " at %s:%u", slash ? slash + 1 : name, profile->peak_line);
+    }
+    if (all->allocated_mb > 0 && all->count) {
+        buf_addf(text, "; %s allocated",
+                 format_bytes((uint64_t)(all->allocated_mb * 1048576)).text);
+        buf_addf(text, " in %s blocks, %s live at the end", format_count(all->count).text,
+                 format_bytes((uint64_t)(all->live_mb * 1048576)).text);
+    }
+    buf_addf(text, "; growth rate %.0f%%", profile->growth_percent);
+    if (profile->native_threads_mb >= 0.05)
+        buf_addf(text, "; %s by threads without Python code",
+                 format_mb(profile->native_threads_mb).text);
+    if (all->copied_mb >= 0.05)
+        buf_addf(text, "; %s copied", format_mb(all->copied_mb).text);
+    paragraph(screen, STYLE_BOLD, "Memory", text);
+}
+
+/* The footprint over the run. */
+static void footprint(struct screen *screen, const struct profile *profile)
+{
+    enum { COLUMNS = 60 };
+    const struct profile_memory *all = &profile->all_memory;
+    char bars[COLUMNS * 3 + 1];
+    double values[COLUMNS] = {0}, now = 0;
+    uint32_t next = 0;
+    if (all->point_count < 2 || !(profile->elapsed_sec > 0))
+        return;
+    for (int i = 0; i < COLUMNS; i++) {
+        values[i] = now;
+        for (; next < all->point_count &&
+               all->points[next].at_sec < profile->elapsed_sec * (i + 1) / COLUMNS;
+             next++) {
+            now = all->points[next].mb;
+            values[i] = now > values[i] ? now : values[i];
+        }
+    }
+    table_spark(screen, values, COLUMNS, bars);
+    label(screen, STYLE_BOLD, "");
+    screen_cstr(screen, STYLE_MEMORY, bars);
+    screen_newline(screen);
+}
+
+/* What resident memory is made of: of the first process, which is the program. */
+static void resident(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    const struct profile_process *process = profile->processes;
+    if (!profile->process_count || !process->has_memory)
+        return;
+    buf_addf(text, "%s resident: %s before the program began", format_mb(process->rss_mb).text,
+             format_mb(process->start_rss_mb).text);
+    buf_addf(text, ", %s Python", format_mb(process->python_live_mb).text);
+    buf_addf(text, ", %s native", format_mb(process->native_live_mb).text);
+    if (process->mapped_live_mb >= 0.05)
+        buf_addf(text, ", %s mapped", format_mb(process->mapped_live_mb).text);
+    if (process->other_mb >= 0.05)
+        buf_addf(text, ", %s other (kept by allocators, libraries, stacks)",
+                 format_mb(process->other_mb).text);
+    if (process->untouched_mb >= 0.05)
+        buf_addf(text, "; %s of it never touched", format_mb(process->untouched_mb).text);
+    paragraph(screen, STYLE_BOLD, "", text);
+}
+
 static void samples(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     if (!profile->time.samples)
@@ -179,6 +253,8 @@ static void samples(struct screen *screen, const struct profile *profile, struct
         buf_addf(text, ", one every %s of CPU time", format_short_time(profile->interval_sec).text);
     if (profile->wait_interval_sec > 0)
         buf_addf(text, " and %s of waiting", format_short_time(profile->wait_interval_sec).text);
+    if (profile->all_memory.samples)
+        buf_addf(text, "; %s of memory", format_count(profile->all_memory.samples).text);
     if (profile->unsampled_sec > 0)
         buf_addf(text, "; %s of CPU time went unsampled",
                  format_short_time(profile->unsampled_sec).text);
@@ -287,6 +363,9 @@ void summary_render(struct screen *screen, const struct profile *profile,
     split(screen, profile, &text);
     elsewhere(screen, profile, &text);
     waits(screen, profile, &text);
+    memory(screen, profile, &text);
+    footprint(screen, profile);
+    resident(screen, profile, &text);
     samples(screen, profile, &text);
     overhead(screen, profile, &text);
     processes(screen, profile, &text);

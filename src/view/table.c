@@ -10,12 +10,15 @@
 #include "view/highlight.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
     HOT_PERCENT = 33,
+    ACTIVE_USAGE_PERCENT = 1, /* of all that was allocated */
+    MEMORY_COLUMNS = 12,
     CODE_COLUMNS_MIN = 30, /* of the code beside the label of a wait */
     TIMELINE_COLUMNS = 16,
     COLUMNS_MAX = 16,
@@ -30,8 +33,9 @@ struct cell {
 struct row {
     const struct table_context *context;
     const struct profile_line *line;
-    double percent; /* of total time, all kinds */
-    bool active;    /* has numbers */
+    double percent;       /* of total time, all kinds */
+    double usage_percent; /* of all that was allocated */
+    bool active;          /* has numbers */
 };
 
 struct column {
@@ -119,29 +123,106 @@ static void fill_wait(const struct row *row, struct cell *cell)
     cell->style = STYLE_WAIT;
 }
 
-/* When the line was sampled, over the whole run; each line is scaled to its own maximum. */
-static void fill_timeline(const struct row *row, struct cell *cell)
+void table_spark(const struct screen *screen, const double *values, int count, char *text)
 {
     static const char *const utf8[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     static const char *const ascii[] = {" ", ".", ".", ":", "-", "=", "+", "*", "#"};
+    double most = 0;
+    for (int i = 0; i < count; i++)
+        most = fmax(most, values[i]);
+    for (int i = 0; i < count; i++) {
+        int level = most > 0 && values[i] > 0 ? (int)ceil(values[i] / most * 8) : 0;
+        text = stpcpy(text, screen->ascii ? ascii[level] : utf8[level]);
+    }
+}
+
+/* When the line was sampled, over the whole run; each line is scaled to its own maximum. */
+static void fill_timeline(const struct row *row, struct cell *cell)
+{
     const struct table_context *context = row->context;
     const struct profile_line *line = row->line;
     double span = context->last_sec - context->first_sec;
     if (!row->active || !line->stamp_count || !(span > 0))
         return;
-    uint32_t counts[TIMELINE_COLUMNS] = {0}, most = 1;
+    double counts[TIMELINE_COLUMNS] = {0};
     for (uint32_t i = 0; i < line->stamp_count; i++) {
         int at = (int)((line->stamps[i] - context->first_sec) / span * TIMELINE_COLUMNS);
         at = at < 0 ? 0 : at < TIMELINE_COLUMNS ? at : TIMELINE_COLUMNS - 1;
-        if (++counts[at] > most)
-            most = counts[at];
+        counts[at]++;
     }
-    char *end = cell->text;
-    for (int i = 0; i < TIMELINE_COLUMNS; i++) {
-        uint32_t level = (uint32_t)((counts[i] * 8ull + most - 1) / most);
-        end = stpcpy(end, context->screen->ascii ? ascii[level] : utf8[level]);
-    }
+    table_spark(context->screen, counts, TIMELINE_COLUMNS, cell->text);
     cell->style = STYLE_TIMELINE;
+}
+
+/* ---- memory ---- */
+
+static bool has_memory(const struct row *row)
+{
+    return row->active && row->line->memory.allocated_mb > 0;
+}
+
+static void fill_megabytes(const struct row *row, double mb, struct cell *cell)
+{
+    if (!has_memory(row) || mb < 0.05)
+        return;
+    snprintf(cell->text, sizeof cell->text, "%s", format_mb(mb).text);
+    cell->style = row->usage_percent >= HOT_PERCENT ? STYLE_HOT : STYLE_MEMORY;
+}
+
+static void fill_peak(const struct row *row, struct cell *cell)
+{
+    fill_megabytes(row, row->line->memory.peak_mb, cell);
+}
+
+static void fill_allocated(const struct row *row, struct cell *cell)
+{
+    fill_megabytes(row, row->line->memory.allocated_mb, cell);
+}
+
+static void fill_live(const struct row *row, struct cell *cell)
+{
+    fill_megabytes(row, row->line->memory.live_mb, cell);
+}
+
+static void fill_python_memory(const struct row *row, struct cell *cell)
+{
+    const struct profile_memory *memory = &row->line->memory;
+    if (!has_memory(row))
+        return;
+    snprintf(cell->text, sizeof cell->text, "%.0f%%",
+             100 * memory->python_mb / memory->allocated_mb);
+    cell->style = STYLE_MEMORY;
+}
+
+/* The line's live memory over the run; between two points it stays what it was. */
+static void fill_memory_timeline(const struct row *row, struct cell *cell)
+{
+    const struct profile_memory *memory = &row->line->memory;
+    double span = row->context->profile->elapsed_sec;
+    if (!has_memory(row) || !memory->point_count || !(span > 0))
+        return;
+    double values[MEMORY_COLUMNS] = {0}, now = 0;
+    uint32_t next = 0;
+    for (int i = 0; i < MEMORY_COLUMNS; i++) {
+        values[i] = now;
+        while (next < memory->point_count &&
+               memory->own[next].at_sec < span * (i + 1) / MEMORY_COLUMNS) {
+            now = memory->own[next++].mb;
+            values[i] = fmax(values[i], now);
+        }
+    }
+    table_spark(row->context->screen, values, MEMORY_COLUMNS, cell->text);
+    cell->style = STYLE_MEMORY;
+}
+
+static void fill_copies(const struct row *row, struct cell *cell)
+{
+    double elapsed = row->context->profile->elapsed_sec;
+    double rate = elapsed > 0 ? row->line->memory.copied_mb / elapsed : 0;
+    if (rate < 0.5)
+        return;
+    snprintf(cell->text, sizeof cell->text, "%.0f", rate);
+    cell->style = STYLE_COPY;
 }
 
 static const struct column columns[] = {
@@ -151,6 +232,12 @@ static const struct column columns[] = {
     {NULL, "system", 6, 60, 60, NEVER, 0, fill_system},
     {NULL, "seconds", 7, 100, 60, NEVER, 0, fill_seconds},
     {NULL, "+/-", 5, 140, 100, NEVER, TABLE_HALF_WIDTHS, fill_half_width},
+    {"Memory", "peak", 6, 80, 60, NEVER, TABLE_MEMORY, fill_peak},
+    {NULL, "alloc", 6, 110, 80, NEVER, TABLE_MEMORY, fill_allocated},
+    {NULL, "live", 6, 130, 100, NEVER, TABLE_MEMORY, fill_live},
+    {NULL, "Python", 6, 110, 100, NEVER, TABLE_MEMORY, fill_python_memory},
+    {NULL, "over time", MEMORY_COLUMNS, 160, 120, NEVER, TABLE_MEMORY, fill_memory_timeline},
+    {"Copy", "MB/s", 5, 120, 100, NEVER, TABLE_COPIES, fill_copies},
     {"Waits", "longest", 14, 120, 80, NEVER, TABLE_WAITS, fill_wait},
     {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, TABLE_STAMPS, fill_timeline},
 };
@@ -248,11 +335,15 @@ static void figures(const struct layout *layout, const struct row *row)
 static struct row row_of(const struct table_context *context, const struct profile_line *line)
 {
     double percent = profile_percent(context->profile, profile_time_sum(&line->time));
+    double all_mb = context->profile->all_memory.allocated_mb;
+    double usage = all_mb > 0 ? 100 * line->memory.allocated_mb / all_mb : 0;
+    bool has_time = percent > 0 && percent >= context->options->cpu_percent_threshold;
     return (struct row){
         .context = context,
         .line = line,
         .percent = percent,
-        .active = percent > 0 && percent >= context->options->cpu_percent_threshold,
+        .usage_percent = usage,
+        .active = has_time || usage >= ACTIVE_USAGE_PERCENT || line->memory.leak.likelihood > 0,
     };
 }
 
@@ -306,6 +397,10 @@ static void look_at_line(struct table_context *context, const struct profile_lin
     }
     if (line->half_width_percent > 0)
         context->data |= TABLE_HALF_WIDTHS;
+    if (line->memory.allocated_mb > 0)
+        context->data |= TABLE_MEMORY;
+    if (line->memory.copied_mb >= 0.5 * context->profile->elapsed_sec && line->memory.copied_mb > 0)
+        context->data |= TABLE_COPIES;
     for (int cause = 0; cause < WAIT_CAUSES; cause++)
         if (line->time.wait_sec[cause] > 0)
             context->data |= TABLE_WAITS;
@@ -388,4 +483,39 @@ void table_functions(const struct table_context *context, const struct profile_f
         screen_newline(screen);
     }
     free(rows);
+}
+
+static int compare_leaks(const void *a, const void *b)
+{
+    const struct profile_line *x = *(const struct profile_line *const *)a;
+    const struct profile_line *y = *(const struct profile_line *const *)b;
+    if (x->memory.leak.likelihood != y->memory.leak.likelihood)
+        return x->memory.leak.likelihood < y->memory.leak.likelihood ? 1 : -1;
+    return (x->lineno > y->lineno) - (x->lineno < y->lineno);
+}
+
+void table_leaks(const struct table_context *context, const struct profile_file *file)
+{
+    struct screen *screen = context->screen;
+    const struct profile_line **leaks = mem_zalloc(file->line_count + 1, sizeof *leaks);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < file->line_count; i++)
+        if (file->lines[i].memory.leak.likelihood > 0)
+            leaks[count++] = &file->lines[i];
+    if (count) {
+        qsort(leaks, count, sizeof *leaks, compare_leaks);
+        screen_newline(screen);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        struct buf text = {0};
+        buf_addf(&text,
+                 "Possible memory leak at line %u (likelihood %.0f%%, %.1f MB/s; %s live at the "
+                 "end).",
+                 leaks[i]->lineno, floor(100 * leaks[i]->memory.leak.likelihood),
+                 leaks[i]->memory.leak.velocity_mb_s, format_mb(leaks[i]->memory.live_mb).text);
+        screen_wrapped(screen, STYLE_WARNING, text.data, 0);
+        screen_newline(screen);
+        buf_release(&text);
+    }
+    free(leaks);
 }

@@ -15,6 +15,8 @@ enum table_data {
     TABLE_HALF_WIDTHS = 1 << 0,
     TABLE_WAITS = 1 << 1,
     TABLE_STAMPS = 1 << 2,
+    TABLE_MEMORY = 1 << 3,
+    TABLE_COPIES = 1 << 4,
 };
 
 struct table_context {
@@ -30,5 +32,12 @@ void table_init(struct table_context *context, struct screen *screen, const stru
 void table_lines(const struct table_context *context, const struct profile_file *file);
 /* Nothing is written when no function reaches the threshold. */
 void table_functions(const struct table_context *context, const struct profile_file *file);
+
+/* Lines that may leak, most likely first; nothing when there are none. */
+void table_leaks(const struct table_context *context, const struct profile_file *file);
+
+/* `values` as a row of bars, `count` characters, scaled to the highest.  `text` has room for three
+ * bytes each and a NUL. */
+void table_spark(const struct screen *screen, const double *values, int count, char *text);
 
 #endif

@@ -64,6 +64,7 @@ static void files(struct screen *screen, const struct profile *profile,
         screen_newline(screen);
         table_lines(&table, order[i]);
         table_functions(&table, order[i]);
+        table_leaks(&table, order[i]);
     }
     free(order);
 }

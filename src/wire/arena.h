@@ -10,6 +10,12 @@
  *   section 3     cell    struct wire_cell     time by (node, kind)
  *   section 4     log     struct wire_log      what ran when, run-length coded
  *   section 5     thread  struct wire_thread   one a thread seen
+ *   section 6     module  struct wire_module   one a library that allocated
+ *   section 7     site    struct wire_site     memory by (node, kind, module)
+ *   section 8     block   struct wire_block    sampled blocks that are alive now
+ *   section 9     foot    struct wire_foot     the footprint's course
+ *
+ * Sections 6 to 9 are empty unless memory is followed (allocation_window_bytes of the control file).
  *
  * A section is an array that only grows.  Its place in the file is spaced for
  * `capacity` records; the first `committed` of them are backed by
@@ -44,6 +50,10 @@ enum wire_section_id {
     WIRE_CELL,
     WIRE_LOG,
     WIRE_THREAD,
+    WIRE_MODULE,
+    WIRE_SITE,
+    WIRE_BLOCK,
+    WIRE_FOOT,
     WIRE_SECTIONS,
 };
 
@@ -80,6 +90,7 @@ enum wire_loss {
     WIRE_LOST_TEXT,       /* a name or line table too long or unreadable */
     WIRE_LOST_GROW,       /* the arena could not grow: disk full */
     WIRE_LOST_SAMPLER,    /* the wait sampler could not be started */
+    WIRE_LOST_ALLOCATION, /* an allocation or copy chosen as a sample that could not be recorded */
     WIRE_LOSSES,
 };
 
@@ -95,6 +106,9 @@ enum wire_header_flags {
     WIRE_PROCESS_FREE_THREADED = 1u << 1, /* no GIL */
     WIRE_PROCESS_FORKED = 1u << 2,        /* began by fork, without exec */
     WIRE_PROCESS_FIRST = 1u << 3,         /* the one the launcher started */
+    WIRE_PROCESS_MEMORY = 1u << 4,        /* memory is followed */
+    WIRE_PROCESS_NO_OBJECTS = 1u << 5,    /* small Python objects are not: the interpreter's
+                                             allocator does not hand them to malloc */
 };
 
 struct wire_section {
@@ -106,6 +120,25 @@ struct wire_section {
     _Atomic uint32_t dropped;
     uint32_t reserved;
 };
+
+/*
+ * Memory of the whole process, in bytes as estimated from the samples (blocks
+ * of at least WIRE_LARGE_LEAST bytes are exact).  Counted from the program's
+ * start: what the interpreter allocated before is in `start_rss_bytes`.
+ */
+struct wire_memory {
+    _Atomic uint64_t samples;
+    _Atomic uint64_t allocated_bytes;
+    _Atomic uint64_t live_bytes, live_python_bytes, live_mapped_bytes;
+    _Atomic uint64_t peak_bytes, peak_python_bytes, peak_at_ns; /* at_ns: since start_mono_ns */
+    _Atomic uint32_t peak_epoch;     /* bumped with each new peak: see wire_site */
+    _Atomic uint32_t peak_site;      /* whose allocation made the peak */
+    _Atomic uint64_t interval_bytes; /* mean bytes between two samples, now */
+    _Atomic uint64_t copied_bytes;
+    _Atomic uint64_t start_rss_bytes, rss_bytes; /* resident: at the start, at the last look */
+    _Atomic uint64_t foot_stride;                /* as log_stride, of section foot */
+};
+enum { WIRE_LARGE_LEAST = 65536 };
 
 struct wire_header {
     uint64_t magic;
@@ -138,6 +171,7 @@ struct wire_header {
     struct wire_section sections[WIRE_SECTIONS_MAX];
     uint32_t command_bytes; /* of `command`: the words of the command line, each ended by NUL */
     char command[WIRE_COMMAND_BYTES];
+    struct wire_memory memory;
 };
 
 _Static_assert(sizeof(struct wire_header) <= WIRE_HEADER_BYTES, "header fits its place");
@@ -227,5 +261,64 @@ struct wire_thread {
     uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct wire_thread) == 64, "wire_thread");
+
+/* A library by the addresses of its code. */
+struct wire_module {
+    uint64_t start, end;
+    struct wire_span path;
+    uint64_t reserved;
+};
+_Static_assert(sizeof(struct wire_module) == 32, "wire_module");
+
+enum wire_site_kind {
+    WIRE_SITE_NONE, /* not published */
+    WIRE_SITE_PYTHON,
+    WIRE_SITE_NATIVE,
+    WIRE_SITE_MAPPED, /* anonymous mmap; counts as native */
+    WIRE_SITE_COPY,   /* memcpy and memmove: `allocated_bytes` are the bytes copied */
+    WIRE_SITE_KINDS,
+};
+
+/*
+ * What was allocated with exactly this stack by this library.  `at_peak_bytes`
+ * is what was live at the process's peak if `peak_epoch` is the header's; else
+ * nothing changed since the peak and `live_bytes` is.
+ */
+struct wire_site {
+    _Atomic uint32_t kind; /* enum wire_site_kind, stored last */
+    uint32_t node;
+    uint32_t module; /* 0: the interpreter, or unknown */
+    _Atomic uint32_t peak_epoch;
+    _Atomic uint64_t allocated_bytes;
+    _Atomic uint64_t live_bytes, at_peak_bytes;
+    _Atomic uint64_t most_bytes; /* highest live_bytes ever */
+    _Atomic uint64_t count;      /* estimated number of allocations */
+    _Atomic uint64_t samples;
+};
+_Static_assert(sizeof(struct wire_site) == 64, "wire_site");
+
+enum wire_block_flags { WIRE_BLOCK_EXACT = 1u << 0 /* stands for itself alone */ };
+
+/* A sampled block, or the part by which one grew.  Reused when it is freed. */
+struct wire_block {
+    _Atomic uint32_t site; /* 0: not in use */
+    uint32_t next;         /* another record of the same block */
+    uint64_t bytes;        /* what it stands for */
+    uint64_t from;         /* where in the block it begins: shrinking below drops it */
+    uint32_t at_ms;        /* since start_mono_ns */
+    uint32_t flags;        /* enum wire_block_flags */
+};
+_Static_assert(sizeof(struct wire_block) == 32, "wire_block");
+
+/* The footprint after a sampled allocation or release. */
+struct wire_foot {
+    uint64_t at_ns; /* since start_mono_ns */
+    uint32_t live_kib;
+    uint32_t site_live_kib;
+    uint32_t site;              /* 0: a look at the total alone */
+    _Atomic uint32_t published; /* enum wire_foot_kind, stored last */
+};
+enum wire_foot_kind { WIRE_FOOT_NONE, WIRE_FOOT_LOOK, WIRE_FOOT_ALLOCATED, WIRE_FOOT_FREED };
+_Static_assert(sizeof(struct wire_foot) == 24, "wire_foot");
 
 #endif

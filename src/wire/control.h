@@ -46,12 +46,13 @@ struct wire_control {
     _Atomic uint32_t generation; /* bumped with every change of `on` */
     _Atomic uint64_t cpu_ns;     /* CPU used by all processes of the session, added by each */
     /* Pids come again; together with these three, launcher_pid is one process for ever. */
-    uint64_t launcher_start_ticks; /* since boot: /proc/PID/stat, field 22 */
-    uint64_t boot;                 /* which boot of the machine: a hash of its id */
-    uint64_t pid_namespace;        /* inode of /proc/self/ns/pid */
-    _Atomic uint64_t harvested;    /* recordings the launcher has taken in and removed */
-    _Atomic uint64_t unrecorded;   /* processes that could not make their recording */
-    uint8_t reserved[WIRE_CONTROL_BYTES - 96];
+    uint64_t launcher_start_ticks;    /* since boot: /proc/PID/stat, field 22 */
+    uint64_t boot;                    /* which boot of the machine: a hash of its id */
+    uint64_t pid_namespace;           /* inode of /proc/self/ns/pid */
+    _Atomic uint64_t harvested;       /* recordings the launcher has taken in and removed */
+    _Atomic uint64_t unrecorded;      /* processes that could not make their recording */
+    uint64_t allocation_window_bytes; /* most bytes between two memory samples, on average */
+    uint8_t reserved[WIRE_CONTROL_BYTES - 104];
 };
 
 _Static_assert(sizeof(struct wire_control) == WIRE_CONTROL_BYTES, "control page is one page");

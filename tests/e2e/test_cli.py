@@ -510,9 +510,9 @@ def test_interval(profile, program, tmp_path):
 
 def test_metrics_that_are_not_there(profile, program):
     program(BUSY)
-    result = profile("--memory", "prog.py")
+    result = profile("--gpu", "prog.py")
     assert result.stderr.startswith(
-        "scalene: --memory has no effect: this version measures time only\n"
+        "scalene: --gpu has no effect: this version measures time and memory only\n"
     )
     assert "Scalene: profile saved" in result.stderr
 

@@ -36,12 +36,14 @@ def written():
         "Line": lines,
         "Waits": [{**dict.fromkeys(CAUSES), **one} for one in waits],
         "Untraced": [profile["untraced"]],
+        "Memory": [profile["memory_total"], profile["memory_untraced"]],
         "Stacks": [{**frame, **stats} for frame in frames for _, stats in profile["stacks"]],
         "Timeline": profile["combined_stacks_timeline"],
         "Losses": profile["losses"],
         "Overhead": [profile["overhead"]],
         "Sampling": [profile["sampling"]],
         "Processes": profile["processes"],
+        "Resident": [process["memory"] for process in profile["processes"] if process["memory"]],
         "Threads": profile["threads"],
     }, functions
 
@@ -49,8 +51,8 @@ def written():
 def test_every_key_once_and_no_other():
     objects, _ = written()
     tables = documented()
-    assert list(tables) == ["Top level", "File", "Line", "Waits", "Untraced", "Stacks", "Timeline", "Losses",
-                            "Overhead", "Sampling", "Processes", "Threads"]
+    assert list(tables) == ["Top level", "File", "Line", "Waits", "Untraced", "Memory", "Stacks", "Timeline",
+                            "Losses", "Overhead", "Sampling", "Processes", "Resident", "Threads"]
     for heading, values in objects.items():
         assert values, f"the golden profile has nothing for {heading}"
         assert len(tables[heading]) == len(set(tables[heading])), heading

@@ -84,12 +84,16 @@ def marks(name):
 
 
 class Run:
-    """A profiled run: its profile, and the truth that the program printed."""
+    """A profiled run: its profile, and the truth about it if the program printed one."""
 
     def __init__(self, program, stdout, profile):
         self.program = program
-        self.truth = json.loads(stdout.splitlines()[-1])
+        self.stdout = stdout
         self.profile = profile
+
+    @functools.cached_property
+    def truth(self):
+        return json.loads(self.stdout.splitlines()[-1])
 
     def file(self):
         return self.profile["files"][str(self.program)]

@@ -14,6 +14,10 @@ static const uint32_t record_bytes[WIRE_SECTIONS] = {
     [WIRE_CELL] = sizeof(struct wire_cell),
     [WIRE_LOG] = sizeof(struct wire_log),
     [WIRE_THREAD] = sizeof(struct wire_thread),
+    [WIRE_MODULE] = sizeof(struct wire_module),
+    [WIRE_SITE] = sizeof(struct wire_site),
+    [WIRE_BLOCK] = sizeof(struct wire_block),
+    [WIRE_FOOT] = sizeof(struct wire_foot),
 };
 
 void arena_make_init(struct arena_make *make, int pid)
@@ -31,6 +35,8 @@ void arena_make_init(struct arena_make *make, int pid)
     header->start_mono_ns = 1000000000;
     header->main_ident = 0x1000;
     header->log_stride = 1;
+    header->memory.foot_stride = 1;
+    header->memory.peak_epoch = 1;
     for (int i = 0; i < WIRE_SECTIONS; i++) /* record 0 is never used */
         buf_pad(&make->sections[i], '\0', record_bytes[i]);
 }
@@ -141,6 +147,49 @@ uint32_t arena_make_thread(struct arena_make *make, uint64_t ident, int tid, con
     struct wire_thread thread = {.ident = ident, .tid = tid, .python = is_python};
     snprintf(thread.name, sizeof thread.name, "%s", name);
     return add(make, WIRE_THREAD, &thread);
+}
+
+uint32_t arena_make_module(struct arena_make *make, const char *path)
+{
+    struct wire_module module = {.path = arena_make_blob(make, path, strlen(path))};
+    return add(make, WIRE_MODULE, &module);
+}
+
+uint32_t arena_make_site(struct arena_make *make, uint32_t node, enum wire_site_kind kind,
+                         uint32_t module, uint64_t allocated_bytes, uint64_t live_bytes)
+{
+    struct wire_site site = {
+        .kind = kind,
+        .node = node,
+        .module = module,
+        .allocated_bytes = allocated_bytes,
+        .live_bytes = live_bytes,
+        .most_bytes = live_bytes,
+        .count = allocated_bytes >> 10,
+        .samples = (allocated_bytes >> 17) + 1,
+    };
+    make->header.memory.allocated_bytes += allocated_bytes;
+    make->header.memory.live_bytes += live_bytes;
+    if (kind == WIRE_SITE_PYTHON)
+        make->header.memory.live_python_bytes += live_bytes;
+    return add(make, WIRE_SITE, &site);
+}
+
+void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
+                     enum wire_foot_kind kind, uint32_t live_kib, uint32_t site_live_kib)
+{
+    struct wire_foot foot = {.at_ns = at_ns,
+                             .live_kib = live_kib,
+                             .site_live_kib = site_live_kib,
+                             .site = site,
+                             .published = kind};
+    add(make, WIRE_FOOT, &foot);
+}
+
+void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_ms)
+{
+    struct wire_block block = {.site = site, .bytes = bytes, .at_ms = at_ms};
+    add(make, WIRE_BLOCK, &block);
 }
 
 void arena_make_image(struct arena_make *make, struct buf *out)

@@ -92,6 +92,23 @@ static void make_parent(void)
     arena_make_log(&make, 60 * MS, in_lambda, thread, WIRE_CPU_PYTHON, 1, 10000);
     arena_make_log(&make, 70 * MS, in_dumps, pool, WIRE_CPU_NATIVE, 20, 200000);
     arena_make_log(&make, 900 * MS, at_sleep, thread, WIRE_WAIT_SLEEP, 20, 200000);
+    make.header.flags = WIRE_PROCESS_MEMORY;
+    uint32_t numpy = arena_make_module(&make, "/nowhere/numpy/_multiarray_umath.so");
+    uint32_t objects = arena_make_site(&make, inner, WIRE_SITE_PYTHON, 0, 6 << 20, 2 << 20);
+    uint32_t arrays = arena_make_site(&make, in_work, WIRE_SITE_NATIVE, numpy, 8 << 20, 0);
+    arena_make_site(&make, native, WIRE_SITE_NATIVE, numpy, 1 << 20, 1 << 20);
+    arena_make_site(&make, inner, WIRE_SITE_COPY, 0, 3 << 20, 0);
+    arena_make_foot(&make, 100 * MS, objects, WIRE_FOOT_ALLOCATED, 2048, 2048);
+    arena_make_foot(&make, 200 * MS, arrays, WIRE_FOOT_ALLOCATED, 10240, 8192);
+    arena_make_foot(&make, 400 * MS, arrays, WIRE_FOOT_FREED, 2048, 0);
+    arena_make_foot(&make, 800 * MS, 0, WIRE_FOOT_LOOK, 3072, 0);
+    make.header.memory.peak_bytes = 10 << 20;
+    make.header.memory.peak_python_bytes = 2 << 20;
+    make.header.memory.peak_site = arrays;
+    make.header.memory.rss_bytes = 12 << 20;
+    make.header.memory.start_rss_bytes = 8 << 20;
+    make.header.memory.interval_bytes = 128 << 10;
+    make.header.beat_mono_ns = make.header.start_mono_ns + 1200 * (uint64_t)MS;
     char *path = mem_format("%s/%d-0.arena", directory, PARENT);
     arena_make_write(&make, path);
     free(path);
@@ -149,6 +166,8 @@ static char *build_json(void)
         .cpu_percent_threshold = 1,
         .stacks = true,
         .async_profile = true,
+        .memory = true,
+        .leaks = true,
         .args = (char *const *)args,
     };
     struct profile profile;

@@ -21,7 +21,7 @@
 #define SCRIPT "/program/main.py" /* there is no such file: lines have no text */
 
 /* Pids beyond what any kernel gives: nobody runs by them. */
-enum { MS = 1000000, PID = 5000000 };
+enum { MS = 1000000, MIB = 1 << 20, PID = 5000000 };
 
 static char directory[] = "/tmp/scalene-test-XXXXXX";
 static struct wire_control control;
@@ -34,6 +34,8 @@ static const struct report_config config = {
     .profile_exclude = "",
     .cpu_percent_threshold = 1,
     .stacks = true,
+    .memory = true,
+    .leaks = true,
 };
 
 static int set_up(void **state)
@@ -100,6 +102,11 @@ static void make_process(struct arena_make *make, pid_t pid, uint64_t start_ns, 
     uint16_t thread = (uint16_t)arena_make_thread(make, 0x1000, pid, "python", true);
     arena_make_log(make, 0, first, thread, WIRE_CPU_PYTHON, 1, 10000);
     arena_make_log(make, 10 * MS, second, thread, WIRE_CPU_NATIVE, ms, ms * 1000);
+    make->header.flags |= WIRE_PROCESS_MEMORY;
+    make->header.beat_mono_ns = start_ns + 50 * MS;
+    uint32_t site = arena_make_site(make, first, WIRE_SITE_PYTHON, 0, MIB, MIB);
+    arena_make_foot(make, 5 * MS, site, WIRE_FOOT_ALLOCATED, 1024, 1024);
+    make->header.memory.peak_bytes = MIB;
 }
 
 static void put(struct arena_make *make, pid_t pid, int image)
@@ -378,6 +385,99 @@ static void a_full_tree_keeps_lines(void **state)
     profile_release(&profile);
 }
 
+/* ---- memory ---- */
+
+/* `count` blocks of a MiB, one a millisecond, on line 10; all live when the process ends, after 100
+ * ms. */
+static void make_hoarder(struct arena_make *make, pid_t pid, uint64_t start_ns, unsigned count)
+{
+    arena_make_init(make, pid);
+    make->header.flags = WIRE_PROCESS_MEMORY;
+    make->header.start_mono_ns = start_ns;
+    make->header.beat_mono_ns = start_ns + 100 * MS;
+    uint32_t code = arena_make_code(make, SCRIPT, "<module>", 1, 30);
+    uint32_t node = arena_make_frame(make, 0, code, 10);
+    arena_make_cell(make, node, WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    uint32_t site = arena_make_site(make, node, WIRE_SITE_PYTHON, 0, count * (uint64_t)MIB,
+                                    count * (uint64_t)MIB);
+    for (unsigned i = 1; i <= count; i++) {
+        arena_make_foot(make, i * (uint64_t)MS, site, WIRE_FOOT_ALLOCATED, i * 1024, i * 1024);
+        arena_make_block(make, site, MIB, i);
+    }
+    make->header.memory.peak_bytes = count * (uint64_t)MIB;
+    make->header.memory.peak_python_bytes = count * (uint64_t)MIB;
+    make->header.memory.peak_site = site;
+}
+
+/* `count` processes, each starting `gap_ms` after the one before; the program around them. */
+static void report_hoarders(struct profile *profile, unsigned count, unsigned gap_ms,
+                            unsigned blocks)
+{
+    struct arena_make make;
+    uint64_t start_ns = 1000000000;
+    profile_init(profile);
+    struct report *report = report_begin(profile, &config);
+    for (unsigned i = 0; i < count; i++) {
+        make_hoarder(&make, PID + 1 + (int)i, start_ns + (uint64_t)i * gap_ms * MS, blocks);
+        add(report, &make, REPORT_ENDED);
+    }
+    make_process(&make, PID, start_ns - 1, 1);
+    make.header.beat_mono_ns = start_ns + (uint64_t)count * gap_ms * MS + 100 * MS;
+    add(report, &make, REPORT_ENDED);
+    report_finish(report);
+}
+
+/* One after the other they need the room of one; at the same time, of all. */
+static void peaks_are_of_processes_together(void **state)
+{
+    struct profile profile;
+    report_hoarders(&profile, 8, 200, 60);
+    const struct profile_memory *line = &line_of(&profile, 10)->memory;
+    close_to(profile.all_memory.peak_mb, 61); /* with the program's own */
+    close_to(line->peak_mb, 61);
+    close_to(line->at_peak_mb, 60); /* of the process that made nearly all of it */
+    close_to(line->allocated_mb, 481);
+    close_to(line->live_mb, 481);
+    assert_int_equal(profile.peak_line, 10);
+    assert_true(line->leak.likelihood == 0); /* what ended processes left is none */
+    profile_release(&profile);
+
+    report_hoarders(&profile, 8, 0, 60);
+    line = &line_of(&profile, 10)->memory;
+    close_to(profile.all_memory.peak_mb, 481);
+    close_to(line->peak_mb, 481);
+    close_to(line->at_peak_mb, 481);
+    close_to(profile.all_memory.at_peak_mb, 481);
+    profile_release(&profile);
+}
+
+static void leaks_are_of_one_process(void **state)
+{
+    struct profile profile;
+    report_hoarders(&profile, 2, 200, 100);
+    const struct profile_leak *leak = &line_of(&profile, 10)->memory.leak;
+    assert_true(leak->likelihood > 0.95);
+    assert_true(fabs(leak->velocity_mb_s - 1000) < 20);
+    profile_release(&profile);
+}
+
+/* So many changes that they are folded several times: sums and peaks stay. */
+static void many_changes_are_folded(void **state)
+{
+    enum { PROCESSES = 4000, BLOCKS = 90 };
+    struct profile profile;
+    report_hoarders(&profile, PROCESSES, 200, BLOCKS);
+    const struct profile_memory *line = &line_of(&profile, 10)->memory;
+    close_to(line->allocated_mb, PROCESSES * (double)BLOCKS + 1);
+    close_to(profile.all_memory.peak_mb, BLOCKS + 1);
+    close_to(line->peak_mb, BLOCKS + 1);
+    assert_true(line->average_mb > 10 && line->average_mb < 40); /* 30, with time unfolded */
+    assert_int_equal(profile.all_memory.point_count, PROFILE_POINTS_MAX);
+    for (uint32_t i = 0; i < PROFILE_POINTS_MAX; i++)
+        assert_true(profile.all_memory.points[i].mb <= BLOCKS + 1);
+    profile_release(&profile);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,6 +488,9 @@ int main(void)
         cmocka_unit_test_teardown(a_copy_is_independent, empty),
         cmocka_unit_test_teardown(rows_beyond_the_cap_are_summed, empty),
         cmocka_unit_test_teardown(a_full_tree_keeps_lines, empty),
+        cmocka_unit_test_teardown(peaks_are_of_processes_together, empty),
+        cmocka_unit_test_teardown(leaks_are_of_one_process, empty),
+        cmocka_unit_test_teardown(many_changes_are_folded, empty),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

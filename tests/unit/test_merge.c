@@ -490,7 +490,7 @@ static void processes_notes_losses(void **state)
         runs[i].loss_count = 1;
         runs[i].losses[0] =
             (struct profile_loss){.key = intern_cstr(&runs[i].strings, "timer"), .count = 3};
-        runs[i].memory = i == 1;
+        runs[i].memory = runs[i].gpu = i == 1;
     }
     merge_profiles(&merged, runs, 2);
     assert_int_equal(merged.process_count, 2);
@@ -500,7 +500,94 @@ static void processes_notes_losses(void **state)
     assert_int_equal(merged.losses[0].count, 6);
     assert_int_equal(merged.note_count, 2);
     assert_true(has_note(&merged, "read this"));
-    assert_true(has_note(&merged, "memory and GPU figures were not merged"));
+    assert_true(has_note(&merged, "GPU figures were not merged"));
+    release_all(&merged, runs, 2);
+}
+
+/* ---- memory ---- */
+
+static struct profile_memory memory_of(struct profile *run, double mb, double likelihood)
+{
+    struct profile_memory memory = {
+        .allocated_mb = 4 * mb,
+        .python_mb = mb,
+        .live_mb = mb,
+        .at_peak_mb = 2 * mb,
+        .peak_mb = 3 * mb,
+        .average_mb = mb,
+        .copied_mb = mb / 2,
+        .count = 100,
+        .samples = 10,
+        .leak = {.likelihood = likelihood, .velocity_mb_s = mb},
+        .point_count = 1,
+    };
+    memory.points = pool_alloc(&run->pool, sizeof *memory.points);
+    memory.own = pool_alloc(&run->pool, sizeof *memory.own);
+    memory.points[0] = (struct profile_point){1, 3 * mb};
+    memory.own[0] = (struct profile_point){1, 2 * mb};
+    return memory;
+}
+
+/* The first run has the higher footprint, on a line that the second run's source has elsewhere. */
+static void make_memory_runs(struct profile runs[2])
+{
+    static const struct line_spec edited[] = {
+        {"new = 0\n", 0, 0, 0, 0}, {"a = 1\n", 1, 0, 0, 10}, {"c = 3\n", 2, 0, 0, 20}};
+    make_run(&runs[0], "/p/a.py", plain, 3, 1000, 1);
+    make_run(&runs[1], "/p/a.py", edited, 3, 2000, 1);
+    for (int i = 0; i < 2; i++) {
+        struct profile *run = &runs[i];
+        double mb = i ? 10 : 100;
+        run->memory = true;
+        run->files[0].lines[i].memory = memory_of(run, mb, i ? 0.99 : 0.96); /* a = 1 */
+        run->files[0].lines[i].memory.library =
+            intern_cstr(&run->strings, i ? "small.so" : "big.so");
+        run->files[0].lines[1 - i].memory = memory_of(run, 1, 0); /* only in its own source */
+        run->all_memory = memory_of(run, mb + 1, 0);
+        run->peak_file = run->files[0].name;
+        run->peak_line = 1;
+        run->peak_python_fraction = i ? 0.25 : 0.75;
+        run->memory_stacks = pool_alloc(&run->pool, sizeof *run->memory_stacks);
+        run->memory_stack_count = 1;
+        run->memory_stacks[0].mb = mb;
+        run->memory_stacks[0].frame_count = 1;
+        run->memory_stacks[0].frames = pool_alloc(&run->pool, sizeof(struct profile_frame));
+        run->memory_stacks[0].frames[0] = (struct profile_frame){
+            .name = intern_cstr(&run->strings, "f"), .file = run->files[0].name, .line = 1};
+    }
+}
+
+static void memory_is_merged(void **state)
+{
+    struct profile runs[2], merged;
+    make_memory_runs(runs);
+    merge_profiles(&merged, runs, 2);
+    const struct profile_memory *line = &merged.files[0].lines[1].memory;
+    assert_close(line->allocated_mb, 440);
+    assert_close(line->python_mb, 110);
+    assert_close(line->live_mb, 110);
+    assert_close(line->copied_mb, 55);
+    assert_close(line->peak_mb, 300);
+    assert_close(line->at_peak_mb, 200);
+    assert_close(line->average_mb, (100 * 400 + 10 * 40) / 440.0);
+    assert_int_equal(line->count, 200);
+    assert_int_equal(line->samples, 20);
+    assert_close(line->leak.likelihood, 0.99);
+    assert_close(line->leak.velocity_mb_s, 10);
+    assert_string_equal(profile_str(&merged, line->library), "big.so");
+    assert_int_equal(line->point_count, 1);
+    assert_close(line->points[0].mb, 300);
+    assert_close(line->own[0].mb, 200);
+    assert_close(merged.all_memory.allocated_mb, 448);
+    assert_close(merged.all_memory.peak_mb, 303);
+    assert_close(merged.all_memory.at_peak_mb, 202);
+    assert_close(merged.growth_percent, 25);
+    assert_close(merged.peak_python_fraction, 0.75);
+    assert_int_equal(merged.peak_line, 2);
+    assert_close(merged.untraced_memory.allocated_mb, 4); /* of the line that is gone */
+    assert_int_equal(merged.memory_stack_count, 1);
+    assert_close(merged.memory_stacks[0].mb, 110);
+    assert_false(has_note(&merged, "not merged"));
     release_all(&merged, runs, 2);
 }
 
@@ -592,6 +679,7 @@ int main(void)
         cmocka_unit_test(stacks_and_timeline),
         cmocka_unit_test(too_many_stacks),
         cmocka_unit_test(processes_notes_losses),
+        cmocka_unit_test(memory_is_merged),
         cmocka_unit_test(original_profiles),
         cmocka_unit_test(identity),
     };

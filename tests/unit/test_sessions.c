@@ -335,6 +335,9 @@ static void facts_come_back(void **state)
         .profile_exclude = "",
         .profile_all = true,
         .cpu_percent_threshold = 0.1,
+        .memory = true,
+        .leaks = true,
+        .malloc_threshold = UINT64_C(1) << 40,
         .args = args,
         .program_text = "print('=')\n",
         .program_is_stdin = true,
@@ -351,6 +354,8 @@ static void facts_come_back(void **state)
     assert_string_equal(facts.config.profile_only, "x,y");
     assert_string_equal(facts.config.profile_exclude, "");
     assert_true(facts.config.cpu_percent_threshold == 0.1);
+    assert_true(facts.config.memory && facts.config.leaks);
+    assert_true(facts.config.malloc_threshold == UINT64_C(1) << 40);
     assert_string_equal(facts.config.program_text, config.program_text);
     for (int i = 0; i < 3; i++)
         assert_string_equal(facts.config.args[i], args[i]);

@@ -28,7 +28,7 @@ static int open_all(void **state)
     if (!mkdtemp(directory) || !layout_select(&layout, 0x030c01f0, 0, 0))
         return -1;
     memset(&arena, 0, sizeof arena);
-    return arena_create(&arena, directory) && tables_init(&tables, &arena) ? 0 : -1;
+    return arena_create(&arena, directory, true) && tables_init(&tables, &arena) ? 0 : -1;
 }
 
 static int close_all(void **state)
@@ -46,16 +46,16 @@ static void test_file(void **state)
     assert_int_equal(stat(arena.path, &st), 0);
     assert_int_equal(st.st_mode & 0777, 0600);
     struct arena second = {0};
-    assert_true(arena_create(&second, directory)); /* the same pid again gets another name */
+    assert_true(arena_create(&second, directory, false)); /* the same pid again gets another name */
     assert_string_not_equal(second.path, arena.path);
     unlink(second.path);
     arena_unmap(&second);
-    assert_false(arena_create(&second, "/nonexistent"));
+    assert_false(arena_create(&second, "/nonexistent", false));
     struct rlimit old, low;
     getrlimit(RLIMIT_FSIZE, &old);
     low = (struct rlimit){1 << 20, old.rlim_max};
     setrlimit(RLIMIT_FSIZE, &low);
-    assert_false(arena_create(&second, directory)); /* and no SIGXFSZ */
+    assert_false(arena_create(&second, directory, false)); /* and no SIGXFSZ */
     setrlimit(RLIMIT_FSIZE, &old);
 }
 

@@ -1,0 +1,89 @@
+/*
+ * Anonymous memory that code of the program maps by itself: mmap(), munmap() and
+ * mremap(), interposed.  libc's allocator and thread stacks do not come through
+ * here, so nothing is counted twice; mappings of CPython's object allocator and
+ * of another malloc in the process are left out for that reason.  Address space
+ * that is only reserved is not memory yet and does not count.
+ */
+#undef _FILE_OFFSET_BITS /* it would make mmap() another name of mmap64(): both are defined here   \
+                          */
+#include "agent/agent.h"
+#include "agent/blocks.h"
+#include "agent/heap.h"
+#include "agent/memory.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static bool is_interpreter(const void *caller)
+{
+    const struct py_range *range = &agent.regions.interpreter;
+    return (uintptr_t)caller - range->start < range->end - range->start;
+}
+
+static void record(const void *block, size_t grown, size_t size, const void *caller)
+{
+    struct memory_sample sample = {
+        .kind = WIRE_SITE_MAPPED,
+        .caller = caller,
+        .bytes = grown,
+        .from = size - grown,
+        .count = 1,
+        .exact = true,
+    };
+    memory_record(block, &sample);
+}
+
+static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset,
+                 const void *caller)
+{
+    void *block = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+    if (block == MAP_FAILED || size < WIRE_LARGE_LEAST || !(flags & MAP_ANONYMOUS) ||
+        flags & MAP_NORESERVE || !(protection & PROT_WRITE) || !memory_is_ready() ||
+        is_interpreter(caller) || heap_is_allocator(caller))
+        return block;
+    record(block, size, size, caller);
+    return block;
+}
+
+AGENT_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
+{
+    return map(address, size, protection, flags, fd, offset, __builtin_return_address(0));
+}
+
+AGENT_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd,
+                          off64_t offset)
+{
+    return map(address, size, protection, flags, fd, offset, __builtin_return_address(0));
+}
+
+/* A mapping that is given back piece by piece counts as gone with its first page. */
+AGENT_EXPORT int munmap(void *address, size_t size)
+{
+    if (blocks_has(address) && !memory_self.busy)
+        memory_forget(address);
+    return (int)syscall(SYS_munmap, address, size);
+}
+
+AGENT_EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
+{
+    void *wanted = NULL;
+    if (flags & MREMAP_FIXED) {
+        va_list rest;
+        va_start(rest, flags);
+        wanted = va_arg(rest, void *);
+        va_end(rest);
+    }
+    uint32_t records = blocks_has(old) ? memory_detach(old) : 0;
+    void *block = (void *)syscall(SYS_mremap, old, old_size, new_size, flags, wanted);
+    if (!records)
+        return block;
+    bool moved = block != MAP_FAILED;
+    memory_attach(moved ? block : old, records, moved ? new_size : old_size);
+    if (moved && new_size > old_size && memory_is_ready())
+        record(block, new_size - old_size, new_size, __builtin_return_address(0));
+    return block;
+}

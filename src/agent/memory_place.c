@@ -1,0 +1,187 @@
+#include "agent/memory_place.h"
+
+#include "agent/agent.h"
+#include "agent/threads.h"
+#include "agent/tick.h"
+#include "os/os.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <string.h>
+
+enum { SITE_SLOTS = 131072, PROBES_MAX = 64, MODULES_MAX = 512, PATH_BYTES_MAX = 1024 };
+
+struct module {
+    uintptr_t start, end;
+    uint32_t id;
+};
+
+static uint32_t *sites; /* open addressing; entries are record ids */
+static const size_t sites_bytes = SITE_SLOTS * sizeof *sites;
+static struct module modules[MODULES_MAX];
+static unsigned module_count;
+static _Atomic uint32_t stack_epoch = 1;
+
+bool memory_place_init(void)
+{
+    sites = os_reserve(sites_bytes);
+    return sites != NULL;
+}
+
+void memory_place_reset(void)
+{
+    os_discard(sites, sites_bytes);
+    module_count = 0;
+    memory_place_expire();
+}
+
+void memory_place_expire(void)
+{
+    atomic_fetch_add(&stack_epoch, 1);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 29;
+}
+
+/*
+ * Programs allocate with the same few stacks again and again.  What a stack was
+ * found to be is remembered for a moment, by all its code objects and
+ * instructions; not for longer, since code objects can be replaced.
+ */
+static uint32_t stack_node(struct slot *slot, const struct py_walk *walk)
+{
+    uint64_t hash = walk->count + (walk->bad ? 1000 : 0) + (walk->truncated ? 2000 : 0);
+    for (uint32_t i = 0; i < walk->count; i++) {
+        const struct py_frame *frame = &slot->memory_frames[i];
+        hash = mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->at << 40 ^ frame->direct);
+    }
+    struct known_stack *known = &slot->known_stacks[hash >> 32 & (KNOWN_STACKS - 1)];
+    uint32_t epoch = atomic_load_explicit(&stack_epoch, memory_order_relaxed);
+    if (known->hash == hash && known->epoch == epoch && known->node)
+        return known->node;
+    uint32_t node = tables_stack(&agent.tables, &agent.layout, slot->memory_frames, walk);
+    *known = (struct known_stack){hash, node, epoch};
+    return node;
+}
+
+static uint32_t root(enum wire_frame frame)
+{
+    return tables_node(&agent.tables, 0, frame, 0, 0, 0);
+}
+
+uint32_t memory_place_node(void)
+{
+    struct slot *slot = threads_self();
+    uintptr_t tstate = (uintptr_t)agent.current_tstate();
+    uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
+    if (!tstate)
+        return root(slot && slot->is_main ? WIRE_FRAME_INTERPRETER : WIRE_FRAME_NO_PYTHON);
+    if (!slot || state == WIRE_STACKS_UNKNOWN_PYTHON || state == WIRE_STACKS_SELFCHECK)
+        return root(WIRE_FRAME_UNKNOWN);
+    struct py_walk walk;
+    frames_walk(&agent.layout, agent.code_type, tstate, slot->memory_frames, &walk);
+    if (!tick_layout_fits(tstate, slot, slot->memory_frames, &walk))
+        return root(WIRE_FRAME_UNKNOWN);
+    if (!walk.count)
+        return root(walk.bad ? WIRE_FRAME_UNKNOWN : WIRE_FRAME_INTERPRETER);
+    return stack_node(slot, &walk);
+}
+
+bool memory_place_has_ended(void)
+{
+    const struct slot *slot = threads_self();
+    if (!slot || !slot->is_main || !agent.has_layout)
+        return false;
+    uintptr_t tstate = (uintptr_t)agent.current_tstate();
+    return !tstate || !frames_any(&agent.layout, tstate);
+}
+
+/* ---- libraries ---- */
+
+/* What glibc's _dl_find_object fills in (its struct dl_find_object begins like this). */
+struct found_object {
+    unsigned long long flags;
+    void *start, *end;
+    struct link_map *map;
+    void *rest[12];
+};
+
+static uint32_t new_module(const struct found_object *object)
+{
+    const char *path = object->map ? object->map->l_name : NULL;
+    size_t length = path ? strlen(path) : 0;
+    if (length > PATH_BYTES_MAX)
+        length = PATH_BYTES_MAX;
+    uint32_t id = arena_append(&agent.arena, WIRE_MODULE, 1);
+    uint32_t text = length ? arena_append(&agent.arena, WIRE_BLOB, (uint32_t)length) : 0;
+    if (!id)
+        return 0;
+    struct wire_module *record = arena_record(&agent.arena, WIRE_MODULE, id);
+    record->start = (uintptr_t)object->start;
+    record->end = (uintptr_t)object->end;
+    if (text) {
+        char *to = arena_record(&agent.arena, WIRE_BLOB, text);
+        for (size_t i = 0; i < length; i++)
+            to[i] = path[i];
+        record->path = (struct wire_span){text, (uint32_t)length};
+    }
+    return id;
+}
+
+static uint32_t module_of(uintptr_t address)
+{
+    for (unsigned i = 0; i < module_count; i++)
+        if (address - modules[i].start < modules[i].end - modules[i].start)
+            return modules[i].id;
+    struct found_object object;
+    if (module_count == MODULES_MAX || !agent.regions.find_object ||
+        agent.regions.find_object((void *)address, &object))
+        return 0;
+    uint32_t id = new_module(&object);
+    modules[module_count++] = (struct module){(uintptr_t)object.start, (uintptr_t)object.end, id};
+    return id;
+}
+
+void memory_place_forget_modules(void)
+{
+    module_count = 0;
+}
+
+/* ---- sites ---- */
+
+static uint32_t new_site(uint32_t node, enum wire_site_kind kind, uint32_t module)
+{
+    uint32_t id = arena_append(&agent.arena, WIRE_SITE, 1);
+    if (!id)
+        return 0;
+    struct wire_site *site = arena_record(&agent.arena, WIRE_SITE, id);
+    site->node = node;
+    site->module = module;
+    atomic_store_explicit(&site->kind, kind, memory_order_release);
+    return id;
+}
+
+uint32_t memory_place_site(uint32_t node, enum wire_site_kind kind, const void *caller)
+{
+    const struct py_range *interpreter = &agent.regions.interpreter;
+    uintptr_t address = (uintptr_t)caller;
+    uint32_t module = 0;
+    bool in_interpreter = address - interpreter->start < interpreter->end - interpreter->start;
+    if (kind == WIRE_SITE_NATIVE && in_interpreter)
+        kind = WIRE_SITE_PYTHON;
+    else if (kind == WIRE_SITE_NATIVE || kind == WIRE_SITE_MAPPED)
+        module = module_of(address);
+    uint64_t hash = mix(mix(0, (uint64_t)node << 32 | module), kind) >> 16;
+    for (int probe = 0; probe < PROBES_MAX; probe++, hash++) {
+        uint32_t *slot = &sites[hash & (SITE_SLOTS - 1)];
+        if (!*slot)
+            return *slot = new_site(node, kind, module);
+        const struct wire_site *site = arena_record(&agent.arena, WIRE_SITE, *slot);
+        if (site->node == node && site->module == module && atomic_load(&site->kind) == kind)
+            return *slot;
+    }
+    return 0;
+}

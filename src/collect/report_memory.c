@@ -1,0 +1,397 @@
+/*
+ * The part of a report that is about memory: sites of a recording are added to
+ * the figures of lines, functions and files; blocks that live on become suspicions
+ * of leaks.  What happened when is report_course.c's.
+ *
+ * Everything is kept by ids of the merged tree, which do not change as recordings
+ * are added, so the room it takes does not grow with the number of processes.
+ */
+#include "collect/report_parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MB 1048576.0
+
+/* A leak grows steadily: in each part of the time between warm-up and tail. */
+enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ };
+#define LEAK_FROM     0.1 /* of the process's life: what comes before is warm-up ... */
+#define LEAK_TO       0.9 /* ... and what comes after may still be in use */
+#define LEAK_SURVIVAL 0.7 /* how well the older half lives on, measured by the younger */
+#define LEAK_LIKELY   0.95
+
+/* ---- sites ---- */
+
+static uint32_t merged_node(const struct arena *arena, const uint32_t *node_of,
+                            const struct wire_site *site)
+{
+    return site->node && site->node < arena_count(arena, WIRE_NODE) ? node_of[site->node]
+                                                                    : CHARGE_NO_STACK;
+}
+
+static struct report_place place_of(const struct charge *charge, uint32_t node)
+{
+    uint32_t traced = charge->nodes[node].traced;
+    if (traced == CHARGE_NO_STACK)
+        return (struct report_place){0};
+    return (struct report_place){
+        .line = charge->nodes[traced].line,
+        .function = charge->codes[charge->frames[charge->nodes[traced].frame].code].function,
+    };
+}
+
+static double at_peak_mb(const struct arena *arena, const struct wire_site *site)
+{
+    bool changed = atomic_load(&site->peak_epoch) == atomic_load(&arena->header.memory.peak_epoch);
+    return (double)atomic_load(changed ? &site->at_peak_bytes : &site->live_bytes) / MB;
+}
+
+static str_id library_of(struct report *report, const struct arena *arena,
+                         const struct wire_site *site)
+{
+    const struct wire_module *module = arena_module(arena, site->module);
+    if (!module || !module->path.bytes)
+        return 0;
+    struct buf path = {0};
+    arena_text(arena, module->path, 1, &path);
+    const char *slash = path.data ? strrchr(path.data, '/') : NULL;
+    const char *name = slash ? slash + 1 : path.data ? path.data : "";
+    str_id id = intern_cstr(&report->profile->strings, name);
+    buf_release(&path);
+    return id;
+}
+
+/* What one site adds to whatever it belongs to. */
+struct share {
+    const struct wire_site *site;
+    str_id library;
+    double at_peak_mb; /* 0 unless its process is the one with the highest peak */
+};
+
+static void add_share(struct profile_memory *to, const struct share *share)
+{
+    const struct wire_site *site = share->site;
+    uint32_t kind = atomic_load(&site->kind);
+    double mb = (double)atomic_load(&site->allocated_bytes) / MB;
+    to->samples += atomic_load(&site->samples);
+    if (kind == WIRE_SITE_COPY) {
+        to->copied_mb += mb;
+        return;
+    }
+    to->allocated_mb += mb;
+    if (kind == WIRE_SITE_PYTHON)
+        to->python_mb += mb;
+    to->live_mb += (double)atomic_load(&site->live_bytes) / MB;
+    to->at_peak_mb += share->at_peak_mb;
+    to->count += atomic_load(&site->count);
+    double most = (double)atomic_load(&site->most_bytes) / MB;
+    if (to->peak_mb < most)
+        to->peak_mb = most;
+    if (share->library && mb > to->library_mb) {
+        to->library = share->library;
+        to->library_mb = mb;
+    }
+}
+
+static void add_to_stack(struct report_memory *memory, uint32_t node, double mb)
+{
+    if (node >= memory->stack_count) {
+        size_t count = (size_t)node * 2 + 16;
+        memory->stack_mb = mem_resize(memory->stack_mb, count, sizeof *memory->stack_mb);
+        memset(memory->stack_mb + memory->stack_count, 0,
+               (count - memory->stack_count) * sizeof *memory->stack_mb);
+        memory->stack_count = count;
+    }
+    memory->stack_mb[node] += mb;
+}
+
+static void add_site(struct report *report, uint32_t node, struct report_place place,
+                     const struct share *share)
+{
+    struct charge *charge = &report->charge;
+    struct report_memory *memory = &report->memory;
+    add_share(&memory->all, share);
+    if (place.line) {
+        add_share(&charge->lines[place.line - 1].memory, share);
+        add_share(&charge->files[charge->lines[place.line - 1].file].memory, share);
+    } else {
+        add_share(&memory->untraced, share);
+    }
+    if (place.function)
+        add_share(&charge->functions[place.function - 1].memory, share);
+    if (atomic_load(&share->site->kind) == WIRE_SITE_COPY)
+        return;
+    double mb = (double)atomic_load(&share->site->allocated_bytes) / MB;
+    add_to_stack(memory, node, mb);
+    if (node == CHARGE_NATIVE_THREAD)
+        memory->native_threads_mb += mb;
+}
+
+/* ---- the peak ---- */
+
+static void forget_at_peak(struct report *report)
+{
+    struct charge *charge = &report->charge;
+    report->memory.all.at_peak_mb = report->memory.untraced.at_peak_mb = 0;
+    for (size_t i = 0; i < charge->line_count; i++)
+        charge->lines[i].memory.at_peak_mb = 0;
+    for (size_t i = 0; i < charge->function_count; i++)
+        charge->functions[i].memory.at_peak_mb = 0;
+    for (size_t i = 0; i < charge->file_count; i++)
+        charge->files[i].memory.at_peak_mb = 0;
+}
+
+/* Is this the process with the highest footprint so far?  Then what is known of the peak is its. */
+static bool take_peak(struct report *report, const struct arena *arena,
+                      const struct report_place *places)
+{
+    struct report_memory *memory = &report->memory;
+    const struct wire_memory *from = &arena->header.memory;
+    double bytes = (double)atomic_load(&from->peak_bytes);
+    if (memory->has_peak && bytes / MB <= memory->peak_mb)
+        return false;
+    forget_at_peak(report);
+    uint32_t site = atomic_load(&from->peak_site);
+    double python_bytes = (double)atomic_load(&from->peak_python_bytes);
+    memory->has_peak = true;
+    memory->peak_mb = bytes / MB;
+    memory->peak_python_fraction = bytes > 0 ? fmin(python_bytes / bytes, 1) : 0;
+    memory->peak_line = arena_site(arena, site) ? places[site].line : 0;
+    return true;
+}
+
+/* ---- leaks ---- */
+
+/* Samples of a line, by when they were allocated, and those of them that are alive. */
+struct lives {
+    double born[LEAK_PARTS];
+    double survive[LEAK_PARTS];
+    double survive_mb;
+};
+
+/* -1: neither warm-up nor tail counts. */
+static int part_of(uint64_t at_ns, uint64_t end_ns)
+{
+    double share = end_ns ? (double)at_ns / (double)end_ns : 0;
+    if (share < LEAK_FROM || share >= LEAK_TO)
+        return -1;
+    int part = (int)((share - LEAK_FROM) / (LEAK_TO - LEAK_FROM) * LEAK_PARTS);
+    return part < LEAK_PARTS ? part : LEAK_PARTS - 1;
+}
+
+static void count_lives(const struct arena *arena, const struct report_place *places,
+                        uint64_t end_ns, struct lives *lines)
+{
+    double stride = (double)atomic_load(&arena->header.memory.foot_stride);
+    for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
+        const struct wire_foot *foot = arena_foot(arena, id);
+        if (!foot || !foot->site || atomic_load(&foot->published) != WIRE_FOOT_ALLOCATED)
+            continue;
+        int part = part_of(foot->at_ns, end_ns);
+        if (part >= 0 && places[foot->site].line)
+            lines[places[foot->site].line - 1].born[part] += stride;
+    }
+    for (uint32_t id = 1; id < arena_count(arena, WIRE_BLOCK); id++) {
+        const struct wire_block *block = arena_block(arena, id);
+        if (!block)
+            continue;
+        int part = part_of((uint64_t)block->at_ms * 1000000, end_ns);
+        uint32_t line = places[atomic_load(&block->site)].line;
+        if (part < 0 || !line)
+            continue;
+        lines[line - 1].survive[part]++;
+        lines[line - 1].survive_mb += (double)block->bytes / MB;
+    }
+}
+
+/*
+ * Blocks of a leak live on however old they are, and there are more of them all
+ * the time.  Of a cache with a bound only the young ones live (or only the old
+ * ones, where it is never renewed); of what is cleared now and then, none.
+ */
+static struct profile_leak judge(const struct lives *lives, double end_sec)
+{
+    double least = INFINITY, born[2] = {0}, survive[2] = {0};
+    for (int part = 0; part < LEAK_PARTS; part++) {
+        least = fmin(least, lives->survive[part]);
+        born[part * 2 / LEAK_PARTS] += fmax(lives->born[part], lives->survive[part]);
+        survive[part * 2 / LEAK_PARTS] += lives->survive[part];
+    }
+    if (least < LEAK_LEAST || survive[0] * born[1] < LEAK_SURVIVAL * survive[1] * born[0])
+        return (struct profile_leak){0};
+    return (struct profile_leak){
+        .likelihood = 1 - 1 / (least * LEAK_PARTS + 2),
+        .velocity_mb_s = lives->survive_mb / ((LEAK_TO - LEAK_FROM) * end_sec),
+    };
+}
+
+/* Each process is judged by itself: what a process that has ended left alive is no leak of those
+ * that go on. */
+static void find_leaks(struct report *report, const struct arena *arena,
+                       const struct report_place *places)
+{
+    struct charge *charge = &report->charge;
+    if (arena_count(arena, WIRE_BLOCK) <= LEAK_PARTS * LEAK_LEAST)
+        return;
+    uint64_t end_ns = report_course_end_ns(arena);
+    struct lives *lines = mem_zalloc(charge->line_count + 1, sizeof *lines);
+    count_lives(arena, places, end_ns, lines);
+    for (size_t i = 0; i < charge->line_count; i++) {
+        struct profile_leak leak = judge(&lines[i], (double)end_ns / 1e9);
+        if (leak.likelihood >= LEAK_LIKELY &&
+            leak.likelihood > charge->lines[i].memory.leak.likelihood)
+            charge->lines[i].memory.leak = leak;
+    }
+    free(lines);
+}
+
+/* ---- one recording ---- */
+
+void report_memory_add(struct report *report, const struct arena *arena, const uint32_t *node_of,
+                       enum report_fate fate)
+{
+    const struct wire_header *header = &arena->header;
+    bool is_followed = (atomic_load(&header->flags) & WIRE_PROCESS_MEMORY) != 0;
+    if (header->start_mono_ns == report->first_mono_ns)
+        report->memory.is_missing = !is_followed;
+    if (!report->config->memory || !is_followed)
+        return;
+    uint32_t sites = arena_count(arena, WIRE_SITE);
+    struct report_place *places = mem_zalloc((size_t)sites + 1, sizeof *places);
+    for (uint32_t id = 1; id < sites; id++) {
+        const struct wire_site *site = arena_site(arena, id);
+        if (site)
+            places[id] = place_of(&report->charge, merged_node(arena, node_of, site));
+    }
+    bool is_highest = take_peak(report, arena, places);
+    for (uint32_t id = 1; id < sites; id++) {
+        const struct wire_site *site = arena_site(arena, id);
+        if (!site)
+            continue;
+        struct share share = {.site = site, .library = library_of(report, arena, site)};
+        if (is_highest)
+            share.at_peak_mb = at_peak_mb(arena, site);
+        add_site(report, merged_node(arena, node_of, site), places[id], &share);
+    }
+    report_course_add(report, arena, places, fate);
+    if (report->config->leaks)
+        find_leaks(report, arena, places);
+    double interval_mb = (double)atomic_load(&header->memory.interval_bytes) / MB;
+    if (report->memory.interval_mb < interval_mb)
+        report->memory.interval_mb = interval_mb;
+    if (atomic_load(&header->flags) & WIRE_PROCESS_NO_OBJECTS)
+        report_note(report, "this Python's allocator does not show its small objects: memory "
+                            "figures are of larger blocks and of libraries only");
+    free(places);
+}
+
+void report_memory_resident(struct report *report, const struct wire_header *header,
+                            struct profile_process *row)
+{
+    const struct wire_memory *memory = &header->memory;
+    if (!report->config->memory || !(atomic_load(&header->flags) & WIRE_PROCESS_MEMORY))
+        return;
+    double live = (double)atomic_load(&memory->live_bytes) / MB;
+    row->has_memory = true;
+    row->rss_mb = (double)atomic_load(&memory->rss_bytes) / MB;
+    row->start_rss_mb = (double)atomic_load(&memory->start_rss_bytes) / MB;
+    row->python_live_mb = (double)atomic_load(&memory->live_python_bytes) / MB;
+    row->mapped_live_mb = (double)atomic_load(&memory->live_mapped_bytes) / MB;
+    row->native_live_mb = live - row->python_live_mb - row->mapped_live_mb;
+    if (row->native_live_mb < 0)
+        row->native_live_mb = 0;
+    double rest = row->rss_mb - row->start_rss_mb - live;
+    row->other_mb = rest > 0 ? rest : 0;
+    row->untouched_mb = rest < 0 ? -rest : 0;
+}
+
+/* ---- the whole ---- */
+
+struct heavy {
+    uint32_t node;
+    double mb;
+};
+
+static int by_falling_mb(const void *a, const void *b)
+{
+    const struct heavy *x = a, *y = b;
+    if (x->mb != y->mb)
+        return x->mb < y->mb ? 1 : -1;
+    return (x->node > y->node) - (x->node < y->node);
+}
+
+static void add_stacks(struct report *report)
+{
+    struct profile *profile = report->profile;
+    const struct charge *charge = &report->charge;
+    struct heavy *heavies = NULL;
+    const double *stack_mb = report->memory.stack_mb;
+    size_t count = 0, cap = 0;
+    for (uint32_t i = CHARGE_FIRST_NODE; i < report->memory.stack_count; i++)
+        if (stack_mb[i] > 0)
+            VEC_PUSH(heavies, count, cap) = (struct heavy){i, stack_mb[i]};
+    if (count)
+        qsort(heavies, count, sizeof *heavies, by_falling_mb);
+    if (count > PROFILE_MEMORY_STACKS_MAX)
+        count = PROFILE_MEMORY_STACKS_MAX;
+    profile->memory_stacks = pool_alloc(&profile->pool, count * sizeof *profile->memory_stacks);
+    profile->memory_stack_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t depth = charge->nodes[heavies[i].node].depth;
+        struct profile_memory_stack *stack = &profile->memory_stacks[i];
+        stack->frames = pool_alloc(&profile->pool, depth * sizeof *stack->frames);
+        stack->frame_count = depth;
+        stack->mb = heavies[i].mb;
+        report_frames(charge, heavies[i].node, stack->frames);
+    }
+    free(heavies);
+}
+
+static void settle_whole(struct report *report)
+{
+    struct profile *profile = report->profile;
+    const struct report_memory *memory = &report->memory;
+    profile->all_memory = memory->all;
+    profile->untraced_memory = memory->untraced;
+    if (profile->all_memory.peak_mb < memory->peak_mb)
+        profile->all_memory.peak_mb = memory->peak_mb;
+    profile->native_threads_mb = memory->native_threads_mb;
+    profile->memory_interval_mb = memory->interval_mb;
+    profile->peak_python_fraction = memory->peak_python_fraction;
+    if (memory->peak_line) {
+        const struct charge_line *line = &report->charge.lines[memory->peak_line - 1];
+        profile->peak_file = report->charge.files[line->file].name;
+        profile->peak_line = line->line;
+    }
+    if (memory->all.allocated_mb > 0)
+        profile->growth_percent = 100 * memory->all.live_mb / memory->all.allocated_mb;
+}
+
+void report_memory_finish(struct report *report)
+{
+    if (!report->config->memory)
+        return;
+    report_course_finish(report);
+    settle_whole(report);
+    add_stacks(report);
+    if (report->memory.is_missing)
+        report_note(report, "memory could not be followed: the process has no room for it (a limit "
+                            "of its address space?)");
+}
+
+void report_memory_copy(struct report *to, const struct report *from)
+{
+    struct report_memory *memory = &to->memory;
+    *memory = from->memory;
+    memory->stack_mb = mem_copy(memory->stack_mb, memory->stack_count * sizeof *memory->stack_mb);
+    memory->changes = mem_copy(memory->changes, memory->change_count * sizeof *memory->changes);
+    memory->change_cap = memory->change_count;
+}
+
+void report_memory_release(struct report *report)
+{
+    free(report->memory.stack_mb);
+    free(report->memory.changes);
+    report->memory = (struct report_memory){0};
+}

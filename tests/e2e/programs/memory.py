@@ -1,0 +1,96 @@
+"""Known megabytes: each marked line allocates what the truth says, in bytes as they are asked for."""
+
+import ctypes
+import json
+import sys
+
+N = 300000
+MB = 1 << 20
+truth = {}
+size = sys.getsizeof
+
+
+def tell(name, allocated, live=None, peak=None):
+    live = allocated if live is None else live
+    truth[name] = {
+        "allocated": allocated / MB,
+        "live": live / MB,
+        "peak": (live if peak is None else peak) / MB,
+    }
+
+
+floats = list(map(float.fromhex, ["0x1.8p1"] * N))  #: floats
+tell("floats", N * size(1.5) + N * 8 * 2, N * size(1.5) + N * 8)  # and the list of texts
+
+texts = list(map(bytes, [100] * N))  #: texts
+tell("texts", sum(map(size, texts)) + N * 8 * 2, sum(map(size, texts)) + N * 8)
+
+one_dict = {"a": 1, "b": 2}
+dicts = list(map(dict, [one_dict] * (N // 2)))  #: dicts
+tell("dicts", sum(map(size, dicts)) + N // 2 * 8 * 2, sum(map(size, dicts)) + N // 2 * 8)
+
+buffer = bytearray(64 * MB)  #: buffer
+tell("buffer", 64 * MB)
+
+
+def churn(rounds):
+    for _ in range(rounds):
+        bytes(1000)  #: churn
+
+
+churn(60000)
+tell("churn", 60000 * size(bytes(1000)), 0)
+
+
+def large_churn(rounds):
+    for _ in range(rounds):
+        bytearray(MB)  #: large churn
+
+
+large_churn(50)
+tell("large churn", 50 * MB, 0, MB)
+
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+libc.malloc.argtypes = [ctypes.c_size_t]
+libc.free.argtypes = [ctypes.c_void_p]
+native = [libc.malloc(MB) for _ in range(30)]  #: native
+tell("native", 30 * MB)
+
+freed = libc.malloc(20 * MB)  #: freed
+libc.free(freed)
+tell("freed", 20 * MB, 0, 20 * MB)
+
+growing = []
+append = growing.append
+
+
+def grow(rounds):
+    for _ in range(rounds):
+        append(None)  #: growing
+
+
+grow(3000000)
+tell("growing", size(growing))
+
+bytes_growing = bytearray()
+
+
+def grow_bytes(rounds, piece):
+    for _ in range(rounds):
+        bytes_growing.extend(piece)  #: bytes growing
+
+
+grow_bytes(20000, b"x" * 1000)
+tell("bytes growing", len(bytes_growing))
+
+truth["copies"] = {"bytes": 64, "slice": 32, "join": 40, "memoryview": 64, "text": 20}
+copied = bytes(buffer)  #: copy bytes
+copied = buffer[: 32 * MB]  #: copy slice
+text = "x" * (10 * MB)
+copied = "".join([text, text])  #: copy text
+copied = b"".join([bytes(1)] + [memoryview(buffer)[: 10 * MB]] * 4)  #: copy join
+copied = memoryview(buffer).tobytes()  #: copy memoryview
+del copied
+truth["copies"]["text"] = 20
+print(json.dumps(truth))

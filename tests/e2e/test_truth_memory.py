@@ -1,0 +1,283 @@
+"""Memory figures against programs that know what they allocate, on every interpreter."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+import truth
+
+BUILD = Path(__file__).resolve().parents[2] / os.environ.get("SCALENE_BUILD", "build")
+PREFIX = "#: "
+
+
+def run_memory(scalene, python, name, directory, *options):
+    program = truth.PROGRAMS / name
+    stdout, profile = truth.launch(
+        scalene, python, ["--memory", *options, program], directory
+    )
+    return truth.Run(program, stdout, profile)
+
+
+def line(run, mark):
+    found = [entry for entry in run.file()["lines"] if entry["line"].endswith(PREFIX + mark + "\n")]
+    assert len(found) == 1
+    return found[0]
+
+
+@pytest.fixture(scope="module")
+def run(scalene, python, tmp_path_factory):
+    return run_memory(scalene, python, "memory.py", tmp_path_factory.mktemp("memory"))
+
+
+EXACT = ["buffer", "large churn", "native", "freed"]
+# Growth by realloc: exact once it is large.  CPython asks for up to an eighth more than it needs.
+GROWING = {"growing": 0.04, "bytes growing": 0.15}
+# Hundreds of samples each, some of them from every other 5 ms only: about 7 % off by chance.
+SMALL = ["floats", "texts", "dicts", "churn"]
+
+
+@pytest.mark.parametrize("mark", EXACT)
+def test_large_blocks_are_exact(run, mark):
+    true, found = run.truth[mark], line(run, mark)
+    assert found["n_malloc_mb"] == pytest.approx(true["allocated"], rel=0.01)
+    assert found["n_live_mb"] == pytest.approx(true["live"], rel=0.01, abs=0.2)
+    assert found["n_peak_mb"] == pytest.approx(true["peak"], rel=0.01, abs=1.1)
+
+
+@pytest.mark.parametrize("mark", SMALL)
+def test_small_objects_are_estimated(run, mark):
+    true, found = run.truth[mark], line(run, mark)
+    assert found["n_malloc_mb"] == pytest.approx(true["allocated"], rel=0.25)
+    assert found["n_live_mb"] == pytest.approx(true["live"], rel=0.25, abs=0.6)
+    assert found["n_python_fraction"] == 1
+    assert found["n_alloc_samples"] > 50
+
+
+@pytest.mark.parametrize("mark", sorted(GROWING))
+def test_growth_counts_once(run, mark):
+    true, found = run.truth[mark], line(run, mark)
+    assert found["n_live_mb"] == pytest.approx(true["live"], rel=GROWING[mark])
+
+
+def test_native_memory_has_a_library(run):
+    for mark in "native", "freed":
+        found = line(run, mark)
+        assert found["n_python_fraction"] < 0.01
+        assert found["native_library"]
+    assert line(run, "buffer")["native_library"] is None
+
+
+@pytest.mark.parametrize("what", ["bytes", "slice", "join", "memoryview", "text"])
+def test_copies_are_counted(run, what):
+    assert line(run, "copy " + what)["n_copy_mb"] == pytest.approx(
+        run.truth["copies"][what], rel=0.05
+    )
+
+
+def test_figures_hold_together(run):
+    profile = run.profile
+    total, untraced = profile["memory_total"], profile["memory_untraced"]
+    lines = run.lines()
+    for key, of_line in (("allocated_mb", "n_malloc_mb"), ("live_mb", "n_live_mb")):
+        assert sum(entry[of_line] for entry in lines) + untraced[key] == pytest.approx(total[key])
+    assert total["live_at_peak_mb"] == pytest.approx(profile["max_footprint_mb"], rel=0.001)
+    assert 0 < len(profile["samples"]) <= 100
+    assert max(mb for _, mb in profile["samples"]) == pytest.approx(profile["max_footprint_mb"], rel=0.01)
+    for entry in lines:
+        assert entry["n_live_mb"] <= entry["n_peak_mb"] + 1e-6
+        assert entry["n_avg_mb"] <= entry["n_peak_mb"] + 1e-6
+        assert entry["n_live_at_peak_mb"] <= entry["n_peak_mb"] + 1e-6
+        assert len(entry["memory_samples"]) <= 100
+    assert sum(mb for _, mb in profile["memory_stacks"]) <= total["allocated_mb"] * 1.0001
+    assert not [loss for loss in profile["losses"] if loss["kind"] == "allocation"]
+
+
+def test_peak_is_near_the_truth(scalene, python, tmp_path):
+    program = tmp_path / "peak.py"
+    program.write_text("a = bytearray(100 << 20)\nb = bytearray(512 << 20)\ndel b\nc = bytearray(1 << 20)\n")
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    assert profile["max_footprint_mb"] == pytest.approx(612, rel=0.01)
+    assert (profile["max_footprint_fname"], profile["max_footprint_lineno"]) == (str(program), 2)
+    lines = profile["files"][str(program)]["lines"]
+    assert lines[1]["n_peak_mb"] == pytest.approx(512, rel=0.01)
+    assert lines[1]["n_live_at_peak_mb"] == pytest.approx(512, rel=0.01)
+    assert lines[1]["n_live_mb"] == 0
+    assert lines[2]["n_malloc_mb"] < 1
+
+
+def test_untouched_memory_stays_untouched(scalene, newest_python, tmp_path):
+    """Lazily zeroed pages stay lazy: a calloc() of ours would be no copy of the allocator's."""
+    program = tmp_path / "lazy.py"
+    program.write_text("import time\na = bytearray(400 << 20)\ntime.sleep(0.3)\n")
+    _, profile = truth.launch(scalene, newest_python, ["--memory", program], tmp_path)
+    memory = profile["processes"][0]["memory"]
+    assert memory["rss_mb"] < 100
+    assert memory["untouched_mb"] > 300
+
+
+@pytest.fixture(scope="module")
+def leaking(scalene, python, tmp_path_factory):
+    return run_memory(scalene, python, "leaks.py", tmp_path_factory.mktemp("leaks"))
+
+
+def test_the_leak_is_found_and_nothing_else(leaking):
+    leaks = leaking.file()["leaks"]
+    guilty = line(leaking, "leak")
+    assert list(leaks) == [str(guilty["lineno"])]
+    leak = leaks[str(guilty["lineno"])]
+    assert leak["likelihood"] >= 0.95
+    assert leak["velocity_mb_s"] == pytest.approx(
+        guilty["n_live_mb"] / leaking.profile["elapsed_time_sec"], rel=0.3
+    )
+
+
+def test_threads_and_forked_children(scalene, python, tmp_path):
+    program = tmp_path / "family.py"
+    program.write_text(
+        "import os, threading\n"
+        "kept = []\n"
+        "def work():\n"
+        "    kept.append(bytearray(10 << 20))  # thread\n"
+        "threads = [threading.Thread(target=work) for _ in range(5)]\n"
+        "[t.start() for t in threads]\n"
+        "[t.join() for t in threads]\n"
+        "pid = os.fork()\n"
+        "if not pid:\n"
+        "    mine = bytearray(30 << 20)  # child\n"
+        "    kept.clear()\n"
+        "    os._exit(0)\n"
+        "os.waitpid(pid, 0)\n"
+    )
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    lines = profile["files"][str(program)]["lines"]
+    assert lines[3]["n_malloc_mb"] == pytest.approx(50, rel=0.01)
+    assert lines[3]["n_live_mb"] == pytest.approx(50, rel=0.01)  # the child's clear() is its own
+    assert lines[9]["n_malloc_mb"] == pytest.approx(30, rel=0.01)
+    assert len(profile["processes"]) == 2
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_peak_of_several_processes(scalene, newest_python, tmp_path, together):
+    """Children one after the other need the room of one, at the same time that of all."""
+    program = tmp_path / "children.py"
+    program.write_text(
+        "import os, sys\n"
+        "together = %d\n"
+        "kept = bytearray(20 << 20)\n"
+        "ready, go = os.pipe(), os.pipe()\n"
+        "for i in range(4):\n"
+        "    if not os.fork():\n"
+        "        mine = bytearray(40 << 20)  # child\n"
+        "        os.write(ready[1], b'x')\n"
+        "        if together:\n"
+        "            os.read(go[0], 1)\n"
+        "        os._exit(0)\n"
+        "    os.read(ready[0], 1)\n"
+        "    if not together:\n"
+        "        os.wait()\n"
+        "if together:\n"
+        "    os.write(go[1], b'xxxx')\n"
+        "    [os.wait() for i in range(4)]\n" % together
+    )
+    _, profile = truth.launch(scalene, newest_python, ["--memory", program], tmp_path)
+    line = profile["files"][str(program)]["lines"][6]
+    highest = 160 if together else 40
+    assert profile["max_footprint_mb"] == pytest.approx(20 + highest, rel=0.02)
+    assert line["n_peak_mb"] == pytest.approx(highest, rel=0.02)
+    assert line["n_live_at_peak_mb"] == pytest.approx(highest, rel=0.02)
+    assert line["n_malloc_mb"] == pytest.approx(160, rel=0.02)
+    assert len(profile["processes"]) == 5
+
+
+def test_killed_programs_keep_their_figures(scalene, newest_python, tmp_path):
+    program = tmp_path / "killed.py"
+    program.write_text(
+        "import os, signal\nkept = [bytes(1000) for _ in range(50000)]\nos.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    out = tmp_path / "killed.json"
+    subprocess.run(
+        [scalene, "run", "--memory", "--python", newest_python, "-o", str(out), str(program)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60,
+    )
+    entry = json.loads(out.read_text())["files"][str(program)]["lines"][1]
+    assert entry["n_live_mb"] == pytest.approx(50000 * 1033 / (1 << 20), rel=0.15)
+
+
+@pytest.mark.parametrize("setting", ["PYTHONMALLOC=debug", "PYTHONMALLOC=malloc", "PYTHONDEVMODE=1",
+                                     "PYTHONTRACEMALLOC=5", "PYTHONMALLOC=malloc_debug"])
+def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypatch):
+    name, value = setting.split("=")
+    monkeypatch.setenv(name, value)
+    program = tmp_path / "other.py"
+    program.write_text(
+        "import tracemalloc\n"
+        "kept = [b'%0100d' % 7 for _ in range(100000)]\n"
+        "tracemalloc.start()\n"
+        "more = [b'%0100d' % 7 for _ in range(100000)]\n"
+        "tracemalloc.stop()\n"
+        "last = [b'%0100d' % 7 for _ in range(100000)]\n"
+    )
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    lines = profile["files"][str(program)]["lines"]
+    # Debug hooks add some bytes to each block; tracemalloc's own tables count as well.
+    assert 11 < lines[1]["n_live_mb"] < 36
+    assert profile["memory_total"]["allocated_mb"] > 30
+
+
+ALLOCATORS = {
+    "libc": None,
+    "jemalloc": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
+    "tcmalloc": "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4",
+    "mimalloc": "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2",
+}
+
+
+@pytest.mark.parametrize("window", ["4096", "1048576"])
+@pytest.mark.parametrize("allocator", list(ALLOCATORS))
+def test_allocator_stress(scalene, allocator, window, tmp_path, monkeypatch):
+    """heap_stress.c checks contents, zeroing and alignment, under threads and fork."""
+    library = ALLOCATORS[allocator]
+    if library and not os.path.exists(library):
+        pytest.skip("not installed")
+    if library:
+        monkeypatch.setenv("LD_PRELOAD", library)
+        monkeypatch.setenv("HEAP_STRESS_ALIGNMENTS", "4")
+    if allocator == "mimalloc":  # has no fork handlers
+        monkeypatch.setenv("HEAP_STRESS_NO_FORK", "1")
+    program = tmp_path / "none.py"
+    program.write_text("")
+    out = tmp_path / "stress.json"
+    stress = BUILD / "tests/unit/agent/heap_stress"
+    result = subprocess.run(
+        [scalene, "run", "--memory", "--allocation-sampling-window", window, "--python", str(stress),
+         "-o", str(out), str(program), "15000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=100,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == "followed\n"
+    # Everything was freed: what the parent's samples stand for is gone.
+    memory = json.loads(out.read_text())["processes"][0]["memory"]
+    assert memory["python_live_mb"] + memory["native_live_mb"] < 0.5
+
+
+def test_numpy(scalene, numpy_python, tmp_path):
+    program = tmp_path / "arrays.py"
+    program.write_text(
+        "import numpy as np\n"
+        "a = np.ones(8 << 20)\n"
+        "b = a.copy()\n"
+        "c = [np.ones(512) for _ in range(10000)]\n"
+        "del b\n"
+    )
+    _, profile = truth.launch(scalene, numpy_python, ["--memory", program], tmp_path)
+    lines = profile["files"][str(program)]["lines"]
+    assert lines[1]["n_live_mb"] == pytest.approx(64, rel=0.01)
+    assert lines[2]["n_malloc_mb"] == pytest.approx(64, rel=0.01)
+    assert lines[2]["n_live_mb"] == 0
+    assert lines[2]["n_copy_mb"] == pytest.approx(64, rel=0.05)
+    assert lines[3]["n_live_mb"] == pytest.approx(10000 * 4096 / (1 << 20) + 1, rel=0.1)
+    assert lines[1]["n_python_fraction"] < 0.01
+    assert "umath" in lines[1]["native_library"]

@@ -1,0 +1,353 @@
+/*
+ * Memory in a report: what sites, courses and live blocks of made-up recordings
+ * become on lines, and which lines are suspected of leaking.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "arena_make.h"
+#include "base/mem.h"
+#include "collect/report.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PROGRAM        "/nowhere/program/main.py"
+#define NEAR(a, b, by) assert_true(fabs((a) - (b)) <= (by))
+
+enum { MS = 1000000, MIB = 1 << 20, LEAK_LINE = 5, OTHER_LINE = 6 };
+
+struct fixture {
+    char directory[32];
+    struct arena_make make;
+    uint32_t leak_node, other_node, thread_node;
+    struct profile profile;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    fixture = (struct fixture){.directory = "/tmp/scalene-test-XXXXXX"};
+    if (!mkdtemp(fixture.directory))
+        return -1;
+    struct arena_make *make = &fixture.make;
+    arena_make_init(make, 100);
+    make->header.flags = WIRE_PROCESS_MEMORY | WIRE_PROCESS_FIRST;
+    make->header.on_ns = 1000 * (uint64_t)MS;
+    make->header.beat_mono_ns = make->header.start_mono_ns + 1000 * (uint64_t)MS;
+    uint32_t module = arena_make_code(make, PROGRAM, "<module>", 1, 20);
+    fixture.leak_node = arena_make_frame(make, 0, module, LEAK_LINE);
+    fixture.other_node = arena_make_frame(make, 0, module, OTHER_LINE);
+    fixture.thread_node = arena_make_node(make, 0, WIRE_FRAME_NO_PYTHON, 0, 0);
+    arena_make_cell(make, fixture.leak_node, WIRE_CPU_PYTHON, 10, 100 * MS, 0);
+    profile_init(&fixture.profile);
+    *state = &fixture;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char *path = mem_format("%s/100-0.arena", f->directory);
+    unlink(path);
+    free(path);
+    profile_release(&f->profile);
+    arena_make_release(&f->make);
+    return rmdir(f->directory);
+}
+
+static const struct profile_memory *report(struct fixture *f, uint32_t line)
+{
+    char *path = mem_format("%s/100-0.arena", f->directory);
+    arena_make_write(&f->make, path);
+    free(path);
+    struct report_config config = {
+        .session_directory = f->directory,
+        .program = PROGRAM,
+        .program_path = "",
+        .profile_only = "",
+        .profile_exclude = "",
+        .cpu_percent_threshold = 1,
+        .memory = true,
+        .leaks = true,
+    };
+    struct err err;
+    assert_int_equal(report_build(&f->profile, &config, &err), 0);
+    assert_int_equal(f->profile.file_count, 1);
+    assert_true(f->profile.files[0].line_count >= line);
+    return &f->profile.files[0].lines[line - 1].memory;
+}
+
+static void sites_add_up_on_lines(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t library = arena_make_module(&f->make, "/usr/lib/libsqlite3.so.0");
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_NATIVE, library, 10 * MIB, 4 * MIB);
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_COPY, 0, 7 * MIB, 0);
+    arena_make_site(&f->make, f->thread_node, WIRE_SITE_NATIVE, library, 5 * MIB, 5 * MIB);
+    const struct profile_memory *line = report(f, LEAK_LINE);
+    NEAR(line->allocated_mb, 40, 1e-9);
+    NEAR(line->python_mb, 30, 1e-9);
+    NEAR(line->live_mb, 14, 1e-9);
+    NEAR(line->copied_mb, 7, 1e-9);
+    assert_string_equal(profile_str(&f->profile, line->library), "libsqlite3.so.0");
+    NEAR(f->profile.all_memory.allocated_mb, 45, 1e-9);
+    NEAR(f->profile.untraced_memory.allocated_mb, 5, 1e-9);
+    NEAR(f->profile.native_threads_mb, 5, 1e-9);
+    NEAR(f->profile.growth_percent, 100 * 19.0 / 45, 1e-9);
+    assert_int_equal(f->profile.memory_stack_count, 1);
+    NEAR(f->profile.memory_stacks[0].mb, 40, 1e-9);
+}
+
+static void live_at_the_peak_by_epoch(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t first =
+        arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
+    arena_make_site(&f->make, f->other_node, WIRE_SITE_PYTHON, 0, 8 * MIB, 8 * MIB);
+    struct wire_site *site = (struct wire_site *)(void *)f->make.sections[WIRE_SITE].data + first;
+    site->peak_epoch = 3; /* changed since the peak: what it had then is kept aside */
+    site->at_peak_bytes = 20 * MIB;
+    site->most_bytes = 20 * MIB;
+    f->make.header.memory.peak_epoch = 3;
+    f->make.header.memory.peak_bytes = 28 * MIB;
+    f->make.header.memory.peak_python_bytes = 14 * MIB;
+    f->make.header.memory.peak_site = first;
+    const struct profile_memory *line = report(f, LEAK_LINE);
+    NEAR(line->at_peak_mb, 20, 1e-9);
+    NEAR(line->peak_mb, 20, 1e-9);
+    NEAR(f->profile.files[0].lines[OTHER_LINE - 1].memory.at_peak_mb, 8, 1e-9);
+    NEAR(f->profile.all_memory.peak_mb, 28, 1e-9);
+    NEAR(f->profile.peak_python_fraction, 0.5, 1e-9);
+    assert_string_equal(profile_str(&f->profile, f->profile.peak_file), PROGRAM);
+    assert_int_equal(f->profile.peak_line, LEAK_LINE);
+}
+
+/* Two sites of one line: the line's peak is when both are high, not the sum of their peaks. */
+static void the_course_of_a_line_is_replayed(void **state)
+{
+    struct fixture *f = *state;
+    struct arena_make *make = &f->make;
+    uint32_t a = arena_make_site(make, f->leak_node, WIRE_SITE_PYTHON, 0, 10 * MIB, 0);
+    uint32_t b = arena_make_site(make, f->leak_node, WIRE_SITE_NATIVE, 0, 10 * MIB, 0);
+    arena_make_foot(make, 0, a, WIRE_FOOT_ALLOCATED, 10240, 10240);
+    arena_make_foot(make, 250 * MS, a, WIRE_FOOT_FREED, 2048, 2048);
+    arena_make_foot(make, 500 * MS, b, WIRE_FOOT_ALLOCATED, 12288, 10240);
+    arena_make_foot(make, 750 * MS, b, WIRE_FOOT_FREED, 2048, 0);
+    arena_make_foot(make, 900 * MS, a, WIRE_FOOT_FREED, 0, 0);
+    const struct profile_memory *line = report(f, LEAK_LINE);
+    NEAR(line->peak_mb, 12, 1e-9);
+    NEAR(line->average_mb, 0.25 * 10 + 0.25 * 2 + 0.25 * 12 + 0.15 * 2, 1e-6);
+    assert_int_equal(line->point_count, 5);
+    NEAR(line->own[2].mb, 12, 1e-9);
+    NEAR(f->profile.all_memory.peak_mb, 12, 1e-9);
+    assert_int_equal(f->profile.all_memory.point_count, 5);
+}
+
+enum { EVENTS = 400 };
+
+/* `EVENTS` samples over the run; the i-th lives on if `survives(i)` says so. */
+static void pattern(struct fixture *f, bool (*survives)(int))
+{
+    uint32_t site =
+        arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 50 * MIB, 25 * MIB);
+    for (int i = 0; i < EVENTS; i++) {
+        arena_make_foot(&f->make, (uint64_t)i * 1000 / EVENTS * MS, site, WIRE_FOOT_ALLOCATED, 1024,
+                        1024);
+        if (survives(i))
+            arena_make_block(&f->make, site, 128 << 10, (uint32_t)(i * 1000 / EVENTS));
+    }
+}
+
+static bool all(int i)
+{
+    return i >= 0;
+}
+
+static bool every_other(int i)
+{
+    return i % 2 == 0;
+}
+
+static bool the_last_tenth(int i)
+{
+    return i >= EVENTS - EVENTS / 10;
+}
+
+static bool the_younger_the_likelier(int i)
+{
+    return i > EVENTS / 2 || i % 8 == 0;
+}
+
+static bool the_first_third(int i)
+{
+    return i < EVENTS / 3;
+}
+
+static bool none(int i)
+{
+    return i < 0;
+}
+
+static bool few(int i)
+{
+    return i % 40 == 0;
+}
+
+static void leaks_are_found(void **state)
+{
+    struct fixture *f = *state;
+    pattern(f, all);
+    const struct profile_memory *line = report(f, LEAK_LINE);
+    assert_true(line->leak.likelihood >= 0.95);
+    NEAR(line->leak.velocity_mb_s, 50, 2);
+}
+
+static void a_leak_among_temporary_blocks_is_found(void **state)
+{
+    struct fixture *f = *state;
+    pattern(f, every_other);
+    assert_true(report(f, LEAK_LINE)->leak.likelihood >= 0.95);
+}
+
+static void assert_innocent(struct fixture *f, bool (*survives)(int))
+{
+    pattern(f, survives);
+    assert_true(report(f, LEAK_LINE)->leak.likelihood == 0);
+}
+
+static void a_cache_with_a_bound_is_no_leak(void **state)
+{
+    assert_innocent(*state, the_last_tenth);
+}
+
+static void a_cache_that_evicts_by_age_is_no_leak(void **state)
+{
+    assert_innocent(*state, the_younger_the_likelier);
+}
+
+static void a_pool_that_is_filled_once_is_no_leak(void **state)
+{
+    assert_innocent(*state, the_first_third);
+}
+
+static void what_is_freed_is_no_leak(void **state)
+{
+    assert_innocent(*state, none);
+}
+
+static void little_evidence_is_no_leak(void **state)
+{
+    assert_innocent(*state, few);
+}
+
+static void resident_memory_is_explained(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_NATIVE, 0, 5 * MIB, 5 * MIB);
+    f->make.header.memory.start_rss_bytes = 8 * MIB;
+    f->make.header.memory.rss_bytes = 26 * MIB;
+    report(f, LEAK_LINE);
+    const struct profile_process *process = &f->profile.processes[0];
+    assert_true(process->has_memory);
+    NEAR(process->python_live_mb, 10, 1e-9);
+    NEAR(process->native_live_mb, 5, 1e-9);
+    NEAR(process->other_mb, 3, 1e-9);
+    NEAR(process->untouched_mb, 0, 1e-9);
+}
+
+/* References into nowhere must not be followed. */
+static void damaged_references_are_ignored(void **state)
+{
+    struct fixture *f = *state;
+    struct arena_make *make = &f->make;
+    arena_make_site(make, 999999, WIRE_SITE_PYTHON, 77777, MIB, MIB);
+    arena_make_site(make, f->leak_node, WIRE_SITE_KINDS, 0, MIB, MIB);
+    arena_make_foot(make, 0, 4242, WIRE_FOOT_ALLOCATED, 1, 1);
+    arena_make_block(make, 4242, MIB, 1);
+    make->header.memory.peak_site = 4242;
+    make->header.memory.peak_bytes = MIB;
+    const struct profile_memory *line = report(f, LEAK_LINE);
+    NEAR(line->allocated_mb, 0, 1e-9);
+    NEAR(f->profile.untraced_memory.allocated_mb, 1, 1e-9);
+    assert_int_equal(f->profile.peak_line, 0);
+}
+
+static void memory_that_was_not_followed_is_told(void **state)
+{
+    struct fixture *f = *state;
+    f->make.header.flags = WIRE_PROCESS_FIRST;
+    report(f, LEAK_LINE);
+    assert_false(f->profile.processes[0].has_memory);
+    bool is_told = false;
+    for (uint32_t i = 0; i < f->profile.note_count; i++)
+        is_told |= strstr(profile_str(&f->profile, f->profile.notes[i]), "not be followed") != NULL;
+    assert_true(is_told);
+}
+
+/* Any byte may be wrong: nothing is read that is not there, and the report is made all the same. */
+static void damaged_anywhere(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t library = arena_make_module(&f->make, "/usr/lib/libsqlite3.so.0");
+    arena_make_site(&f->make, f->other_node, WIRE_SITE_NATIVE, library, 10 * MIB, 4 * MIB);
+    pattern(f, few);
+    struct buf image = {0};
+    arena_make_image(&f->make, &image);
+    char *path = mem_format("%s/100-0.arena", f->directory);
+    struct report_config config = {
+        .session_directory = f->directory,
+        .program = PROGRAM,
+        .program_path = "",
+        .profile_only = "",
+        .profile_exclude = "",
+        .memory = true,
+        .leaks = true,
+    };
+    for (size_t i = 0; i < image.len; i += i < sizeof(struct wire_header) ? 97 : 11) {
+        char before = image.data[i];
+        image.data[i] = (char)(before ^ (1 << i % 8 | 0x80));
+        FILE *file = fopen(path, "wb");
+        assert_non_null(file);
+        assert_int_equal(fwrite(image.data, 1, image.len, file), image.len);
+        fclose(file);
+        image.data[i] = before;
+        struct profile profile;
+        struct err err;
+        profile_init(&profile);
+        assert_int_equal(report_build(&profile, &config, &err), 0);
+        profile_release(&profile);
+    }
+    free(path);
+    buf_release(&image);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(sites_add_up_on_lines),
+        TEST(live_at_the_peak_by_epoch),
+        TEST(the_course_of_a_line_is_replayed),
+        TEST(leaks_are_found),
+        TEST(a_leak_among_temporary_blocks_is_found),
+        TEST(a_cache_with_a_bound_is_no_leak),
+        TEST(a_cache_that_evicts_by_age_is_no_leak),
+        TEST(a_pool_that_is_filled_once_is_no_leak),
+        TEST(what_is_freed_is_no_leak),
+        TEST(little_evidence_is_no_leak),
+        TEST(resident_memory_is_explained),
+        TEST(damaged_references_are_ignored),
+        TEST(memory_that_was_not_followed_is_told),
+        TEST(damaged_anywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
