@@ -17,7 +17,8 @@
 
 enum {
     WAIT_NOTICE_NS = 300000, /* shorter waits are scheduling noise */
-    IDLE_PASSES_MAX = 4,     /* how far the passes of a sleeping program are spread out */
+    IDLE_PASSES = 8, /* after so many in which nothing ran, passes are spread out a little, */
+    SPREAD_MAX = 4,  /* at most so far */
     STACK_BYTES = 64 * 1024,
     RSS_EVERY = 16,              /* passes */
     PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
@@ -27,7 +28,8 @@ enum {
 struct pass {
     uint64_t now_ns, wall_ns; /* wall_ns: since the last pass */
     uint64_t cpu_ns;          /* used since then by all processes, samplers left out */
-    unsigned external;        /* threads placed in an external wait */
+    unsigned external;        /* threads that wait for the outside world */
+    unsigned runnable;        /* threads that are ready to run */
     struct slot *main_slot;
     bool any_moved;
 };
@@ -84,37 +86,50 @@ static bool stacks_usable(void)
     return state == WIRE_STACKS_OK || (state == WIRE_STACKS_UNTRIED && agent.has_layout);
 }
 
+/* What looking at a thread that did not run all the time can show. */
+enum finding {
+    FOUND_WAITING,  /* wait_node and wait_kind say where and for what */
+    FOUND_RUNNABLE, /* on a processor, or ready for one */
+    FOUND_MOVING,   /* it ran while it was looked at */
+    FOUND_NATIVE,   /* a thread without Python code: nobody's line */
+};
+
 /*
  * Find out where a thread waits.  What was read counts only if the thread did
  * not run meanwhile, i.e. its CPU clock stood still.
  */
-static bool place(struct slot *slot, uint64_t cpu_ns)
+static enum finding look_at(struct slot *slot, uint64_t cpu_ns)
 {
     if (slot->valid_cpu_ns == cpu_ns && slot->wait_node)
-        return true; /* has not run since it was read: still there */
+        return FOUND_WAITING; /* has not run since it was read: still there */
+    uintptr_t tstate = tstate_of(slot);
+    if (!tstate || !stacks_usable())
+        return FOUND_NATIVE;
     struct os_wait wait;
     bool known = os_thread_wait(slot->tid, &slot->syscall_fd, keep_descriptors, &wait);
     if (known && wait.running)
-        return false;
-    uintptr_t tstate = tstate_of(slot);
-    if (!tstate || !stacks_usable())
-        return false;
+        return FOUND_RUNNABLE;
     struct py_walk walk;
     uint32_t node = blocked_stack(tstate, &walk);
     enum wire_kind kind = known ? waits_classify(&wait, tstate) : WIRE_WAIT_OTHER;
     uint64_t after;
     if (!os_thread_cpu_of(slot->tid, &after) || after != cpu_ns) {
         arena_lost(&agent.arena, WIRE_LOST_TORN_WAIT);
-        return false;
+        return FOUND_MOVING;
     }
     if (!node)
-        return false;
+        return FOUND_MOVING;
     slot->wait_node = node;
     slot->wait_kind = kind;
     slot->valid_cpu_ns = cpu_ns;
     if (kind == WIRE_WAIT_LOCK && agent.layout.calls[walk.leaf_opcode] != PY_CALL_NONE)
         tick_native_owner(slot, node, true);
-    return true;
+    return FOUND_WAITING;
+}
+
+static bool waits_outside(const struct slot *slot)
+{
+    return slot->placed && waits_is_external((enum wire_kind)slot->wait_kind);
 }
 
 /* How long the thread waited in this pass, and where it is now. */
@@ -124,7 +139,7 @@ static void observe(struct pass *pass, struct slot *slot)
     slot->wait_ns = slot->starve_ns = slot->charge_ns = 0;
     slot->before_node = slot->placed ? slot->wait_node : 0;
     slot->before_kind = slot->wait_kind;
-    slot->placed = false;
+    slot->placed = slot->runnable = false;
     if (serial != slot->seen_serial) {
         adopt(slot, serial, pass->now_ns);
         pass->any_moved = true;
@@ -141,9 +156,13 @@ static void observe(struct pass *pass, struct slot *slot)
         pass->any_moved = true;
     if (wall_ns < used_ns + WAIT_NOTICE_NS)
         return;
+    enum finding finding = look_at(slot, cpu_ns);
+    slot->waited_ns += wall_ns - used_ns;
+    if (finding == FOUND_NATIVE)
+        return;
     slot->wait_ns = wall_ns - used_ns;
-    slot->waited_ns += slot->wait_ns;
-    slot->placed = place(slot, cpu_ns);
+    slot->placed = finding == FOUND_WAITING;
+    slot->runnable = finding == FOUND_RUNNABLE;
     uint64_t starved_ns;
     if (used_ns &&
         os_thread_starved_ns(slot->tid, &slot->delay_fd, keep_descriptors, &starved_ns)) {
@@ -152,14 +171,15 @@ static void observe(struct pass *pass, struct slot *slot)
     }
     if (slot->is_main)
         pass->main_slot = slot;
-    if (slot->placed && waits_is_external((enum wire_kind)slot->wait_kind))
-        pass->external++;
+    pass->runnable += slot->runnable;
+    pass->external += waits_outside(slot);
 }
 
 /*
  * The time in which no thread of any process ran is charged once, in the first
- * process: to its main thread if that waits for the outside world, else to all
- * threads that do, else to the main thread.
+ * process: to its main thread if that waits for the outside world; else to the
+ * threads that were ready to run, no processor being free; else to all threads
+ * that wait for the outside world; else to the main thread.
  */
 static void charge(struct pass *pass)
 {
@@ -167,18 +187,17 @@ static void charge(struct pass *pass)
         return;
     uint64_t idle_ns = pass->wall_ns - pass->cpu_ns;
     struct slot *main_slot = pass->main_slot;
-    bool main_external =
-        main_slot && main_slot->placed && waits_is_external((enum wire_kind)main_slot->wait_kind);
-    if (main_external || !pass->external) {
+    unsigned sharers = pass->runnable ? pass->runnable : pass->external;
+    if ((main_slot && waits_outside(main_slot)) || !sharers) {
         if (main_slot)
             main_slot->charge_ns = idle_ns;
         return;
     }
     for (unsigned i = 0; i < threads_used(); i++) {
         struct slot *slot = threads_slot(i);
-        if (atomic_load(&slot->state) == SLOT_LIVE && slot->placed &&
-            waits_is_external((enum wire_kind)slot->wait_kind))
-            slot->charge_ns = idle_ns / pass->external;
+        if (atomic_load(&slot->state) == SLOT_LIVE &&
+            (pass->runnable ? slot->runnable : waits_outside(slot)))
+            slot->charge_ns = idle_ns / sharers;
     }
 }
 
@@ -307,12 +326,14 @@ static void *sample_forever(void *argument)
     keep_descriptors = os_private_descriptors();
     int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
     bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
-    uint64_t last_ns = agent.arena.header->start_mono_ns, idle_passes = 1;
+    uint64_t last_ns = agent.arena.header->start_mono_ns, idle_passes = 0;
     uint64_t last_cpu_ns = read_clocks().program_ns;
     uint64_t last_session_ns = atomic_load(&agent.control->cpu_ns);
     skip_time(last_ns);
     for (unsigned passes = 0;; passes++) {
-        uint64_t interval_ns = agent.control->wait_interval_ns * idle_passes;
+        uint64_t spread = 1 + idle_passes / IDLE_PASSES;
+        uint64_t interval_ns =
+            agent.control->wait_interval_ns * (spread < SPREAD_MAX ? spread : SPREAD_MAX);
         objects_sleep(interval_ns);
         struct clocks clocks = read_clocks();
         struct pass pass = {.now_ns = os_mono_ns()};
@@ -331,10 +352,7 @@ static void *sample_forever(void *argument)
         else if (charge_waits)
             look_at_threads(&pass);
         /* A program that sleeps is left alone a little longer: nothing can be missed. */
-        if (pass.any_moved)
-            idle_passes = 1;
-        else if (idle_passes < IDLE_PASSES_MAX)
-            idle_passes++;
+        idle_passes = pass.any_moved ? 0 : idle_passes + 1;
         beat(pass.now_ns, pass.wall_ns, &clocks, on);
         if (passes % RSS_EVERY == 0)
             atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());

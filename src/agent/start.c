@@ -108,6 +108,7 @@ static bool open_arena(uint32_t flags)
     header->pid = getpid();
     header->ppid = getppid();
     header->python_hex = agent.python_hex;
+    header->caller_slack = agent.has_layout ? agent.layout.caller_slack : 0;
     header->stacks_state = agent.has_layout ? WIRE_STACKS_UNTRIED : WIRE_STACKS_UNKNOWN_PYTHON;
     agent.is_first = !(flags & WIRE_PROCESS_FORKED) && getppid() == agent.control->launcher_pid;
     header->flags =
@@ -148,6 +149,7 @@ static void after_fork_in_child(void)
     int saved = errno;
     arena_unmap(&agent.arena);
     if (atomic_load(&agent.control->closed) || !open_arena(WIRE_PROCESS_FORKED)) {
+        atomic_fetch_add(&agent.control->unrecorded, 1);
         atomic_store(&agent.active, false);
         threads_disown();
     } else {
@@ -169,17 +171,19 @@ static void begin(void)
 {
     int saved = errno;
     agent.main_tstate = (uintptr_t)agent.current_tstate();
-    if (open_arena(0)) {
-        if (tables_init(&agent.tables, &agent.arena) && threads_init() && signals_install() &&
-            !pthread_atfork(memory_before_fork, after_fork_in_parent, after_fork_in_child)) {
-            atomic_store(&agent.active, true);
-            threads_add_main();
-            memory_start();
-            start_sampler();
-            ending_init();
-        } else {
-            arena_unmap(&agent.arena);
-        }
+    if (open_arena(0) && tables_init(&agent.tables, &agent.arena) && threads_init() &&
+        signals_install() &&
+        !pthread_atfork(memory_before_fork, after_fork_in_parent, after_fork_in_child)) {
+        atomic_store(&agent.active, true);
+        threads_add_main();
+        memory_start();
+        start_sampler();
+        ending_init();
+    } else {
+        atomic_fetch_add(&agent.control->unrecorded, 1);
+        if (agent.arena.header)
+            unlink(agent.arena.path);
+        arena_unmap(&agent.arena);
     }
     errno = saved;
 }
@@ -211,15 +215,15 @@ static int on_audit(const char *event, void *arguments, void *data)
  * the one word of the runtime that changed.  If that is not so, undo the change;
  * a hook that cannot be taken out again must not stay.
  */
-static void add_hook(add_audit_hook add)
+static bool add_hook(add_audit_hook add)
 {
     if (!agent.runtime || agent.runtime_bytes > RUNTIME_BYTES_MAX)
-        return;
+        return false;
     size_t words = agent.runtime_bytes / sizeof(uintptr_t), changed = 0;
     uintptr_t *runtime = (uintptr_t *)agent.runtime;
     uintptr_t *before = os_reserve(agent.runtime_bytes + sizeof(uintptr_t));
     if (!before)
-        return;
+        return false;
     memcpy(before, runtime, words * sizeof *before);
     bool added = !add(on_audit, NULL);
     for (size_t i = 0; i < words; i++)
@@ -232,6 +236,7 @@ static void add_hook(add_audit_hook add)
         hook_link = NULL;
     }
     munmap(before, agent.runtime_bytes + sizeof(uintptr_t));
+    return hook_link != NULL;
 }
 
 static bool jit_is_on(void)
@@ -261,7 +266,8 @@ __attribute__((constructor)) static void load(void)
                 layout_select(&agent.layout, agent.python_hex, agent.runtime, agent.runtime_bytes);
             classify_init(&agent.regions, &agent.layout);
             agent.regions.jit = jit_is_on();
-            add_hook(add);
+            if (!add_hook(add))
+                atomic_fetch_add(&agent.control->unrecorded, 1);
         }
     }
     errno = saved;

@@ -64,6 +64,7 @@ struct slot {
     uint64_t starved_ns;                     /* total at the last pass */
     uint64_t pending_ns, pending_charged_ns; /* waits not yet placed */
     uint64_t wait_ns, starve_ns, charge_ns;  /* of this pass */
+    bool runnable;                           /* of this pass: ready to run, or running */
     bool placed;                             /* of this pass: wait_node and wait_kind are true */
     uint32_t before_node, before_kind;       /* where it waited at the last pass, 0: it ran */
     uint64_t waited_ns;                      /* in all */

@@ -51,6 +51,12 @@ uint64_t *map_get(const struct map *map, uint64_t key)
     return entry->used ? &entry->value : NULL;
 }
 
+void map_copy(struct map *to, const struct map *from)
+{
+    *to = *from;
+    to->entries = mem_copy(from->entries, from->cap * sizeof *from->entries);
+}
+
 void map_release(struct map *map)
 {
     free(map->entries);

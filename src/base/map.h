@@ -18,6 +18,7 @@ struct map {
  * Valid until the next insertion. */
 uint64_t *map_put(struct map *map, uint64_t key, bool *is_new);
 uint64_t *map_get(const struct map *map, uint64_t key); /* NULL when absent */
+void map_copy(struct map *to, const struct map *from);  /* `to` holds nothing yet */
 void map_release(struct map *map);
 
 uint64_t hash_bytes(const void *bytes, size_t length);

@@ -49,6 +49,14 @@ void *mem_resize(void *block, size_t count, size_t size_bytes)
     return block;
 }
 
+void *mem_copy(const void *block, size_t size_bytes)
+{
+    void *copy = mem_alloc(size_bytes);
+    if (size_bytes)
+        memcpy(copy, block, size_bytes);
+    return copy;
+}
+
 char *mem_strndup(const char *text, size_t length)
 {
     char *copy = mem_alloc(length + 1);

@@ -16,6 +16,7 @@
 void *mem_alloc(size_t size_bytes);
 void *mem_zalloc(size_t count, size_t size_bytes);
 void *mem_resize(void *block, size_t count, size_t size_bytes);
+void *mem_copy(const void *block, size_t size_bytes); /* NULL is as good as an empty one */
 char *mem_strdup(const char *text);
 char *mem_strndup(const char *text, size_t length);
 char *mem_format(const char *format, ...) __attribute__((format(printf, 1, 2)));

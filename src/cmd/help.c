@@ -1,4 +1,4 @@
-/* Rendering of help; see help.h.  Called by main.c, run.c and view.c. */
+/* Rendering of help; see help.h.  Called by main.c. */
 #include "cmd/help.h"
 
 #include <stdio.h>
@@ -115,12 +115,12 @@ static void usage(struct buf *out, const struct help_style *style, const char *p
 
 void help_main(struct buf *out, const struct help_style *style)
 {
-    usage(out, style, "scalene", "[-h] [--version] {run,view} [options]");
+    usage(out, style, "scalene", "[-h] [--version] command [options]");
     buf_str(out,
             "\nScalene: a profiler for Python that says, line by line, where the time goes.\n");
     heading(out, style, "commands:");
-    buf_str(out, "  run                   profile a Python program and save the profile\n"
-                 "  view                  show a saved profile\n");
+    for (size_t i = 0; i < VERBS; i++)
+        buf_addf(out, "  %-*s%s\n", COLUMN - INDENT, verb_table[i].name, verb_table[i].summary);
     heading(out, style, "options:");
     buf_str(out, "  -h, --help            show this help and exit\n"
                  "  --version             show the version and exit\n");
@@ -129,26 +129,20 @@ void help_main(struct buf *out, const struct help_style *style)
                  "  scalene view --cli                   show it in the terminal\n"
                  "  scalene run -m your.module           profile a module\n"
                  "  scalene run pytest -q                profile an installed command\n"
-                 "  scalene run prog.py --- --cpu-only   what follows --- is the program's\n");
-    buf_str(out, "\nMore: scalene run --help, scalene run --help-advanced, scalene view --help\n");
+                 "  scalene run prog.py --- --cpu-only   what follows --- is the program's\n"
+                 "  scalene merge a.json b.json          one profile of two runs\n");
+    buf_str(out, "\nMore: scalene run --help, scalene run --help-advanced, and --help of the "
+                 "others\n");
 }
 
 void help_verb(struct buf *out, enum option_verb verb, enum option_level level,
                const struct help_style *style)
 {
-    static const char *const about[] = {
-        "Run a Python program and profile it. Its output, its arguments and its exit status are "
-        "what they are without the profiler. Options may stand before or after the program; "
-        "what follows --- always belongs to it.",
-        "Show a profile that scalene run saved (default: scalene-profile.json).",
-    };
-    if (verb == VERB_RUN)
-        usage(out, style, "scalene run",
-              "[options] {prog.py|-m module|command|-} [args] [--- args]");
-    else
-        usage(out, style, "scalene view", "[options] [profile_file]");
+    char program[40];
+    snprintf(program, sizeof program, "scalene %s", verb_table[verb].name);
+    usage(out, style, program, verb_table[verb].usage);
     buf_char(out, '\n');
-    flow(out, about[verb], 0, 0, style->width);
+    flow(out, verb_table[verb].about, 0, 0, style->width);
     heading(out, style, level == LEVEL_ADVANCED ? "advanced options:" : "options:");
     for (size_t i = 0; i < option_count; i++) {
         if (option_table[i].verb == verb && option_table[i].level == level)
@@ -170,7 +164,9 @@ static void markdown_row(struct buf *out, const struct option *option)
             buf_addf(out, ", `%s`", option->key);
         buf_str(out, " | ");
     }
-    if (option->least != option->most)
+    if (option->required)
+        buf_str(out, "required | ");
+    else if (option->least != option->most)
         buf_addf(out, "%s; %.15g to %.15g%s%s | ", option->initial, option->least, option->most,
                  option->unit ? " " : "", option->unit ? option->unit : "");
     else
@@ -211,7 +207,11 @@ void help_markdown(struct buf *out)
     buf_str(out, "\nAdvanced:\n");
     markdown_table(out, VERB_RUN, LEVEL_ADVANCED);
     buf_str(out, "\nIf `--cpu-only`, `--gpu` or `--memory` is given, only what is named is "
-                 "measured besides CPU time.\n\n"
-                 "## scalene view\n\n`scalene view [options] [profile_file]`\n");
-    markdown_table(out, VERB_VIEW, LEVEL_BASIC);
+                 "measured besides CPU time.\n");
+    for (int verb = VERB_VIEW; verb < VERBS; verb++) {
+        const struct verb *about = &verb_table[verb];
+        buf_addf(out, "\n## scalene %s\n\n`scalene %s %s`\n\n%s\n", about->name, about->name,
+                 about->usage, about->about);
+        markdown_table(out, (enum option_verb)verb, LEVEL_BASIC);
+    }
 }

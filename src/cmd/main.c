@@ -1,6 +1,6 @@
 /*
- * The `scalene` command: which verb, and the few things that are none.  The
- * verbs are in run.c and view.c.
+ * The `scalene` command: which verb, and the few things that are none.  Each
+ * verb has a file of its own.
  */
 #include "cmd/cmd.h"
 
@@ -54,7 +54,7 @@ bool cmd_parse(struct options *options, enum option_verb verb, char *const *word
     struct err err;
     options_init(options);
     if (options_parse(options, verb, words, &err)) {
-        fprintf(stderr, "scalene %s: error: %s\n", verb == VERB_RUN ? "run" : "view", err.text);
+        fprintf(stderr, "scalene %s: error: %s\n", verb_table[verb].name, err.text);
         *status = EXIT_USAGE;
         return true;
     }
@@ -103,18 +103,27 @@ static int forgot_run(const char *word, char *const *words)
     return EXIT_FAILURE;
 }
 
+static int (*const verbs[VERBS])(char *const *words) = {
+    [VERB_RUN] = cmd_run,         [VERB_VIEW] = cmd_view, [VERB_MERGE] = cmd_merge,
+    [VERB_ON] = cmd_on,           [VERB_OFF] = cmd_off,   [VERB_SNAPSHOT] = cmd_snapshot,
+    [VERB_RECOVER] = cmd_recover,
+};
+
+/* `words` are all there are, at least one. */
 static int no_verb(char *const *words)
 {
-    for (char *const *word = words; *word; word++) {
+    char *const *word = words;
+    do {
         size_t length = strlen(*word);
         if (!strcmp(*word, "-m") || (length > 3 && !strcmp(*word + length - 3, ".py")))
             return forgot_run(*word, words);
-    }
+    } while (*++word);
     if (**words == '-')
         return print_main_help(EXIT_FAILURE);
-    fprintf(stderr,
-            "scalene: error: argument command: invalid choice: '%s' (choose from 'run', 'view')\n",
-            *words);
+    fprintf(stderr, "scalene: error: argument command: invalid choice: '%s' (choose from ", *words);
+    for (size_t i = 0; i < VERBS; i++)
+        fprintf(stderr, "%s'%s'", i ? ", " : "", verb_table[i].name);
+    fputs(")\n", stderr);
     return EXIT_USAGE;
 }
 
@@ -123,10 +132,9 @@ int main(int argc, char **argv)
     if (argc < 2)
         return print_main_help(EXIT_FAILURE);
     const char *word = argv[1];
-    if (!strcmp(word, "run"))
-        return cmd_run(argv + 2);
-    if (!strcmp(word, "view"))
-        return cmd_view(argv + 2);
+    for (size_t i = 0; i < VERBS; i++)
+        if (!strcmp(word, verb_table[i].name))
+            return verbs[i](argv + 2);
     if (!strcmp(word, "-h") || !strcmp(word, "--help"))
         return print_main_help(EXIT_SUCCESS);
     if (!strcmp(word, "--dump-options-md"))

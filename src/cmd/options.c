@@ -1,6 +1,6 @@
 /*
  * Parsing of the command line by the option table; see options.h for the
- * rules.  Called by main.c, run.c and view.c, in the launcher only.
+ * rules.  Called by main.c and the verbs.
  */
 #include "cmd/options.h"
 
@@ -269,7 +269,7 @@ static int parse_short(struct parser *parser, const char *word)
 /* A word with a dash that is none of our options. */
 static int unknown(struct parser *parser, char *word)
 {
-    if (parser->verb == VERB_VIEW)
+    if (parser->verb != VERB_RUN)
         return err_set(parser->err, "unrecognized arguments: %s", word);
     parser->at++;
     if (parser->program_seen) {
@@ -340,6 +340,18 @@ void options_release(struct options *options)
     *options = (struct options){0};
 }
 
+static int check_required(const struct options *options, enum option_verb verb, struct err *err)
+{
+    char name[80];
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        if (option->verb == verb && option->required && options->source[i] == SOURCE_DEFAULT)
+            return err_set(err, "the following arguments are required: %s",
+                           shown(option, name, sizeof name));
+    }
+    return 0;
+}
+
 int options_parse(struct options *options, enum option_verb verb, char *const *words,
                   struct err *err)
 {
@@ -350,9 +362,10 @@ int options_parse(struct options *options, enum option_verb verb, char *const *w
     }
     VEC_PUSH(options->words, options->word_count, options->word_cap) = NULL;
     options->word_count--;
-    if (verb == VERB_VIEW && options->word_count > 1)
-        return err_set(err, "unrecognized arguments: %s", options->words[1]);
-    return 0;
+    size_t words_most = verb_table[verb].words_most;
+    if (options->word_count > words_most)
+        return err_set(err, "unrecognized arguments: %s", options->words[words_most]);
+    return options->help == OPTION_SET ? check_required(options, verb, err) : 0;
 }
 
 bool options_given(const struct options *options, const char *run_option)

@@ -24,7 +24,25 @@
 
 #define SCALENE_DATE "2026.11.15"
 
-enum option_verb { VERB_RUN, VERB_VIEW };
+enum option_verb {
+    VERB_RUN,
+    VERB_VIEW,
+    VERB_MERGE,
+    VERB_ON,
+    VERB_OFF,
+    VERB_SNAPSHOT,
+    VERB_RECOVER,
+    VERBS,
+};
+
+/* What `scalene VERB` is, for the help and the messages. */
+struct verb {
+    const char *name;
+    const char *usage;   /* what follows the name */
+    const char *summary; /* one line of the main help */
+    const char *about;   /* the first paragraph of its own */
+    size_t words_most;   /* so many words that are no options may follow */
+};
 
 enum option_level { LEVEL_BASIC, LEVEL_ADVANCED, LEVEL_HIDDEN };
 
@@ -60,7 +78,8 @@ struct option {
     double least, most;
     const char *unit;
     const char *const *choices;
-    bool no_key;         /* has no key in the YAML file */
+    bool no_key; /* has no key in the YAML file */
+    bool required;
     const char *key;     /* a second key, besides the name */
     const char *initial; /* default as shown to people, or NULL */
     const char *help;
@@ -89,6 +108,20 @@ struct view_options {
     const char *color;
 };
 
+struct merge_options {
+    const char *outfile; /* NULL: the default name */
+};
+
+struct control_options { /* on, off, snapshot */
+    int64_t pid;
+    const char *outfile; /* of snapshot; NULL: the default name */
+};
+
+struct recover_options {
+    bool list;
+    const char *outfile; /* NULL: named after the program */
+};
+
 enum option_source { SOURCE_DEFAULT, SOURCE_FILE, SOURCE_COMMAND };
 
 enum { OPTIONS_MAX = 64 };
@@ -96,6 +129,9 @@ enum { OPTIONS_MAX = 64 };
 struct options {
     struct run_options run;
     struct view_options view;
+    struct merge_options merge;
+    struct control_options control;
+    struct recover_options recover;
     enum option_type help; /* OPTION_HELP or OPTION_HELP_ADVANCED when asked for, else OPTION_SET */
     char **words;          /* what is not ours: the program and its arguments; NULL-terminated */
     size_t word_count, word_cap;
@@ -103,6 +139,7 @@ struct options {
     struct pool pool;                       /* texts that came from a file */
 };
 
+extern const struct verb verb_table[VERBS];
 extern const struct option option_table[];
 extern const size_t option_count;
 

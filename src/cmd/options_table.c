@@ -1,12 +1,60 @@
 /*
- * The options, all of them.  Order is the order of the help.  The names, the
- * defaults and the grouping into basic and advanced are those of the original;
- * `--python` and `--color` are additions.
+ * The verbs and their options, all of them.  Order is the order of the help.
+ * For run and view the names, the defaults and the grouping into basic and
+ * advanced are those of the original, `--python` and `--color` are additions;
+ * the other verbs are new.
  */
 #include "cmd/options.h"
 
 #define RUN(member)  .verb = VERB_RUN, .field = offsetof(struct options, run.member)
 #define VIEW(member) .verb = VERB_VIEW, .field = offsetof(struct options, view.member)
+#define HELP(the_verb)                                                                             \
+    {                                                                                              \
+        .verb = the_verb, .name = "help", .letter = 'h', .type = OPTION_HELP,                      \
+        .help = "show this help and exit"                                                          \
+    }
+#define PID(the_verb)                                                                              \
+    .verb = the_verb, .field = offsetof(struct options, control.pid), .name = "pid",               \
+    .type = OPTION_WHOLE, .metavar = "PID", .least = 1, .most = INT32_MAX, .required = true
+
+const struct verb verb_table[VERBS] = {
+    [VERB_RUN] = {"run", "[options] {prog.py|-m module|command|-} [args] [--- args]",
+                  "profile a Python program and save the profile",
+                  "Run a Python program and profile it. Its output, its arguments and its exit "
+                  "status are what they are without the profiler. Options may stand before or "
+                  "after the program; what follows --- always belongs to it.",
+                  SIZE_MAX},
+    [VERB_VIEW] = {"view", "[options] [profile_file]", "show a saved profile",
+                   "Show a profile that scalene run saved (default: scalene-profile.json).", 1},
+    [VERB_MERGE] = {"merge", "[options] profile_file profile_file ...",
+                    "make one profile of several",
+                    "Add up the profiles of several runs into one. Times and samples of the same "
+                    "line are summed, and percents are of the total of all runs. Where the source "
+                    "of a file differs, that of the newest run is shown, and what was on lines "
+                    "that it does not have any more counts as untraced.",
+                    SIZE_MAX},
+    [VERB_ON] = {"on", "--pid PID", "turn profiling on in a running program",
+                 "Turn profiling on in a program that scalene runs, and in all processes that it "
+                 "started.",
+                 0},
+    [VERB_OFF] = {"off", "--pid PID", "turn profiling off in a running program",
+                  "Turn profiling off in a program that scalene runs, and in all processes that it "
+                  "started. The program runs on; its time does not count until profiling is "
+                  "turned on again.",
+                  0},
+    [VERB_SNAPSHOT] = {"snapshot", "--pid PID [options]",
+                       "save the profile of a running program as it is now",
+                       "Save what was profiled up to now in a program that scalene runs. The "
+                       "program runs on and is profiled on.",
+                       0},
+    [VERB_RECOVER] = {"recover", "[options] [directory]",
+                      "save profiles that a killed scalene left behind",
+                      "When scalene itself is killed, the program runs on and is still recorded. "
+                      "Find such recordings, save a profile of each program that has ended, and "
+                      "remove its recording. Programs that still run are only listed; naming the "
+                      "directory of one saves what there is up to now, and keeps it.",
+                      1},
+};
 
 static const char *const color_choices[] = {"auto", "always", "never", NULL};
 
@@ -111,6 +159,50 @@ const struct option option_table[] = {
     {VIEW(color), .name = "color", .type = OPTION_CHOICE, .metavar = "WHEN",
      .choices = color_choices, .initial = "auto",
      .help = "with --cli: auto, always or never; auto means on a terminal, unless NO_COLOR is set"},
+
+    HELP(VERB_MERGE),
+    {.verb = VERB_MERGE,
+     .field = offsetof(struct options, merge.outfile),
+     .name = "outfile",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .metavar = "OUTFILE",
+     .initial = "scalene-profile.json",
+     .help = "file to write the merged profile to; its extension becomes .json"},
+
+    HELP(VERB_ON),
+    {PID(VERB_ON), .help = "the program, any process it started, or the scalene that runs it"},
+
+    HELP(VERB_OFF),
+    {PID(VERB_OFF), .help = "the program, any process it started, or the scalene that runs it"},
+
+    HELP(VERB_SNAPSHOT),
+    {PID(VERB_SNAPSHOT),
+     .help = "the program, any process it started, or the scalene that runs it"},
+    {.verb = VERB_SNAPSHOT,
+     .field = offsetof(struct options, control.outfile),
+     .name = "outfile",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .metavar = "OUTFILE",
+     .initial = "scalene-profile.json",
+     .help = "file to write the profile to; its extension becomes .json"},
+
+    HELP(VERB_RECOVER),
+    {.verb = VERB_RECOVER,
+     .field = offsetof(struct options, recover.list),
+     .name = "list",
+     .type = OPTION_SET,
+     .help = "only list what there is"},
+    {.verb = VERB_RECOVER,
+     .field = offsetof(struct options, recover.outfile),
+     .name = "outfile",
+     .letter = 'o',
+     .type = OPTION_TEXT,
+     .metavar = "OUTFILE",
+     .initial = "the program's name and pid",
+     .help = "file to write the profile to, if there is one session only; its extension becomes "
+             ".json"},
 };
 
 const size_t option_count = sizeof option_table / sizeof *option_table;

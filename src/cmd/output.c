@@ -1,4 +1,4 @@
-/* Naming and writing the profile's file; see output.h.  Called by run.c. */
+/* Naming and writing the profile's file; see output.h.  Called by save.c. */
 #include "cmd/output.h"
 
 #include "base/file.h"

@@ -3,16 +3,15 @@
  * profile, end with the program's own status.  Whatever is wrong with the
  * profiler, a program that could be run is run to its end.
  */
-#include "base/file.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/config_file.h"
 #include "cmd/install.h"
-#include "cmd/output.h"
+#include "collect/facts.h"
+#include "collect/harvest.h"
 #include "collect/report.h"
 #include "collect/session.h"
 #include "collect/target.h"
-#include "profile/json_write.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -23,25 +22,27 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { EXIT_CANNOT_EXECUTE = 126, EXIT_SIGNAL = 128 };
 
 #define NS_PER_SEC        1e9
 #define WAIT_INTERVAL_MIN 0.001 /* seconds; a pass over all threads is not free */
+#define TICK_SEC          0.1   /* between two looks at what ended processes left */
 
 struct run {
     const struct run_options *options;
     struct target target;
     struct session session;
+    struct report_config report_config;
+    struct profile profile; /* of the whole run; its report is the harvest's */
+    struct harvest harvest;
+    double interval_end_sec; /* CLOCK_MONOTONIC; when the next interval profile is due */
+    uint32_t generation;     /* of the control page's switch, when last looked at */
     char *outfile;
     char *program_path; /* absolute */
 };
-
-static void say(const struct err *err)
-{
-    fprintf(stderr, "scalene: %s\n", err->text);
-}
 
 static void say_as_before(const struct err *err)
 {
@@ -60,7 +61,7 @@ static int read_config(struct options *options)
     if (rc == CONFIG_FILE_BAD)
         say_as_before(&err);
     else if (rc)
-        say(&err);
+        cmd_say(&err);
     buf_release(&warnings);
     return rc;
 }
@@ -99,22 +100,8 @@ static int find_target(struct run *run, char *const *words, const char *director
     if (rc == TARGET_NO_INPUT || rc == TARGET_NOT_FOUND)
         say_as_before(&err);
     else if (rc)
-        say(&err);
+        cmd_say(&err);
     return rc;
-}
-
-static int find_output(struct run *run)
-{
-    const char *outfile = run->options->outfile;
-    struct err err;
-    run->outfile = output_name(outfile);
-    if ((outfile && output_is_directory(outfile)) || output_is_directory(run->outfile)) {
-        fprintf(stderr, "Scalene: outfile %s is a directory\n", outfile ? outfile : run->outfile);
-        return -1;
-    }
-    if (output_check(run->outfile, &err))
-        fprintf(stderr, "scalene: %s; another place will be tried\n", err.text);
-    return 0;
 }
 
 static void find_program_path(struct run *run)
@@ -135,11 +122,11 @@ static int run_plain(const struct run *run)
     return EXIT_CANNOT_EXECUTE;
 }
 
-static int build(struct run *run, struct profile *profile, struct err *err)
+static struct report_config report_config(const struct run *run)
 {
     const struct run_options *options = run->options;
     const struct target *target = &run->target;
-    struct report_config config = {
+    return (struct report_config){
         .session_directory = run->session.directory,
         .program = target->program,
         .is_module = target->kind == TARGET_MODULE,
@@ -154,22 +141,22 @@ static int build(struct run *run, struct profile *profile, struct err *err)
         .leaks = options->leak_detector,
         .malloc_threshold = (uint64_t)options->malloc_threshold,
         .args = target->args,
-        .child_cpu_ns = run->session.child_cpu_ns,
         .program_text = target->code,
         .program_is_stdin = target->kind == TARGET_STDIN,
     };
-    return report_build(profile, &config, err);
 }
 
-static void say_saved(const char *path)
+/* Everything the report needs to know beforehand.  Facts are for snapshots and recovery; the run
+ * itself can do without, so a failure is not worth a word. */
+static void begin_report(struct run *run)
 {
-    bool is_default = !strcmp(path, OUTPUT_DEFAULT);
-    const char *blank = is_default ? "" : " ", *name = is_default ? "" : path;
-    fprintf(stderr,
-            "\nScalene: profile saved to %s\n"
-            "  To view in browser:  scalene view%s%s\n"
-            "  To view in terminal: scalene view --cli%s%s\n",
-            path, blank, name, blank, name);
+    run->report_config = report_config(run);
+    facts_save(&run->report_config, NULL);
+    run->harvest = (struct harvest){
+        .directory = run->session.directory,
+        .control = run->session.control,
+        .report = report_begin(&run->profile, &run->report_config),
+    };
 }
 
 static void say_empty(const struct run_options *options)
@@ -190,58 +177,82 @@ static void say_empty(const struct run_options *options)
               stderr);
 }
 
-static void save(const struct run *run, const struct profile *profile)
+static void write_interval_profile(const struct run *run)
 {
-    const char *home = getenv("HOME"), *temporary = getenv("TMPDIR");
-    const char *const fallbacks[] = {".", home ? home : "", temporary ? temporary : "", "/tmp",
-                                     NULL};
-    struct err err;
-    struct buf text = {0};
-    json_write_profile(profile, &text);
-    char *path = output_write(run->outfile, fallbacks, &text, &err);
-    if (!path)
-        fprintf(stderr, "scalene: %s; no other place is writable either, the profile is lost\n",
-                err.text);
-    else if (strcmp(path, run->outfile) != 0)
-        say(&err);
-    if (path && !profile->empty)
-        say_saved(path);
-    free(path);
-    buf_release(&text);
+    struct profile profile;
+    profile_init(&profile);
+    struct report *report = report_copy(run->harvest.report, &profile);
+    /* Until the program has begun there is nothing to read; at the end an error will be said. */
+    harvest_all(report, run->session.directory, NULL);
+    report_finish(report);
+    if (!profile.empty)
+        cmd_save(&profile, run->outfile);
+    profile_release(&profile);
 }
 
-static void write_interval_profile(void *context)
+static double now_sec(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec / NS_PER_SEC;
+}
+
+/* As the original does: when somebody turns profiling off, and the file has a name, it is written.
+ */
+static bool was_turned_off(struct run *run)
+{
+    const struct wire_control *control = run->session.control;
+    uint32_t generation = atomic_load(&control->generation);
+    bool has_changed = generation != run->generation;
+    run->generation = generation;
+    return has_changed && !atomic_load(&control->on) && run->options->outfile;
+}
+
+static void on_tick(void *context)
 {
     struct run *run = context;
-    struct profile profile;
-    struct err err;
-    profile_init(&profile);
-    /* Until the program has begun there is nothing to read; at the end an error will be said. */
-    if (!build(run, &profile, &err) && !profile.empty)
-        save(run, &profile);
-    profile_release(&profile);
+    harvest_tick(&run->harvest);
+    if (was_turned_off(run) || now_sec() >= run->interval_end_sec) {
+        write_interval_profile(run);
+        run->interval_end_sec = now_sec() + run->options->interval_sec;
+    }
+}
+
+static bool all_have_ended(void *context)
+{
+    const struct run *run = context;
+    return !harvest_running(run->session.directory);
 }
 
 static void write_final_profile(struct run *run)
 {
-    struct profile profile;
+    struct report *report = run->harvest.report;
+    const struct profile *profile = &run->profile;
     struct err err;
-    profile_init(&profile);
-    if (build(run, &profile, &err)) {
+    int rc = harvest_all(report, run->session.directory, &err);
+    uint64_t unrecorded = atomic_load(&run->session.control->unrecorded);
+    report_unrecorded(report, unrecorded);
+    report_program_ended(report, run->session.child, run->session.status);
+    report_finish(report);
+    run->harvest.report = NULL;
+    if (rc && !profile->process_count) {
         fprintf(stderr, "scalene: no profile: %s\n", err.text);
-    } else if (!profile.process_count) {
+    } else if (!profile->process_count && unrecorded) {
+        fprintf(stderr,
+                "scalene: no profile: no recording could be made in '%s': is its disk full, or a "
+                "limit on file size or memory too low?\n",
+                run->session.directory);
+    } else if (!profile->process_count) {
         fprintf(stderr,
                 "scalene: no profile: %s did not load the profiler (CPython 3.8 or newer is "
                 "needed)\n",
                 run->target.command[0]);
     } else {
-        if (profile.empty)
+        if (profile->empty)
             say_empty(run->options);
-        save(run, &profile);
+        cmd_save(profile, run->outfile);
     }
-    for (uint32_t i = 0; i < profile.note_count; i++)
-        fprintf(stderr, "scalene: %s\n", profile_str(&profile, profile.notes[i]));
-    profile_release(&profile);
+    cmd_say_notes(profile);
 }
 
 /* Started with &: tell how to reach the program, since no terminal will. */
@@ -291,20 +302,24 @@ static int run_profiled(struct run *run, const char *agent)
         return run_plain(run);
     }
     int status = EXIT_FAILURE;
-    uint64_t tick_ns =
-        isinf(options->interval_sec) ? 0 : (uint64_t)(options->interval_sec * NS_PER_SEC);
+    uint64_t tick_ns = (uint64_t)(fmin(options->interval_sec, TICK_SEC) * NS_PER_SEC);
+    run->interval_end_sec = now_sec() + options->interval_sec;
+    begin_report(run);
     if (session_spawn(&run->session, &config, &err)) {
-        say(&err);
+        cmd_say(&err);
         goto out;
     }
     say_background(run->session.child);
-    if (session_wait(&run->session, tick_ns, write_interval_profile, run, &err)) {
-        say(&err);
+    if (session_wait(&run->session, tick_ns, on_tick, run, &err)) {
+        cmd_say(&err);
         goto out;
     }
     status = exit_status(run->session.status);
+    session_linger(all_have_ended, run);
     write_final_profile(run);
 out:
+    report_free(run->harvest.report);
+    profile_release(&run->profile);
     session_close(&run->session);
     return status;
 }
@@ -313,7 +328,7 @@ static int prepare_and_run(struct run *run, char *const *words)
 {
     int status = EXIT_FAILURE;
     char *directory = install_directory(), *agent = install_agent(directory);
-    if (find_target(run, words, directory) || find_output(run))
+    if (find_target(run, words, directory) || !(run->outfile = cmd_outfile(run->options->outfile)))
         goto out;
     find_program_path(run);
     if (run->options->disable_jit) {

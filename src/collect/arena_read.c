@@ -96,15 +96,31 @@ static int read_section(struct arena *arena, int fd, enum wire_section_id id, st
     return 0;
 }
 
+static int open_file(const char *path, struct err *err)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    return fd < 0 ? err_set(err, "cannot open '%s': %s", path, strerror(errno)) : fd;
+}
+
+int arena_peek(struct wire_header *header, const char *path, struct err *err)
+{
+    int fd = open_file(path, err);
+    if (fd < 0)
+        return -1;
+    int rc = read_header(header, fd, path, err);
+    close(fd);
+    return rc;
+}
+
 int arena_open(struct arena *arena, const char *path, struct err *err)
 {
     static const enum wire_section_id order[] = {WIRE_LOG,   WIRE_CELL, WIRE_THREAD, WIRE_FOOT,
                                                  WIRE_BLOCK, WIRE_SITE, WIRE_MODULE, WIRE_NODE,
                                                  WIRE_CODE,  WIRE_BLOB};
     *arena = (struct arena){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = open_file(path, err);
     if (fd < 0)
-        return err_set(err, "cannot open '%s': %s", path, strerror(errno));
+        return -1;
     int rc = read_header(&arena->header, fd, path, err);
     for (size_t i = 0; !rc && i < sizeof order / sizeof *order; i++) {
         struct err why = {""};

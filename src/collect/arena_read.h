@@ -49,6 +49,8 @@ struct arena_run {
 
 /* 0: opened.  1: a file whose process has not yet begun to write (nothing to release).
  * -1: not an arena, with the reason in `err`. */
+/* The same of the header alone. */
+int arena_peek(struct wire_header *header, const char *path, struct err *err);
 int arena_open(struct arena *arena, const char *path, struct err *err);
 void arena_release(struct arena *arena); /* idempotent */
 

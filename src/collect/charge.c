@@ -52,6 +52,39 @@ void charge_release(struct charge *charge)
     *charge = (struct charge){0};
 }
 
+#define COPY_LIST(to, from, list, number, room)                                                    \
+    ((to)->list = mem_copy((from)->list, (from)->number * sizeof *(from)->list),                   \
+     (to)->number = (to)->room = (from)->number)
+
+void charge_copy(struct charge *to, const struct charge *from)
+{
+    struct charge empty = *to;
+    free(empty.nodes); /* the two that every tree has */
+    *to = *from;
+    to->strings = empty.strings;
+    to->filter = empty.filter;
+    to->sources = empty.sources;
+    map_copy(&to->file_index, &from->file_index);
+    map_copy(&to->line_index, &from->line_index);
+    map_copy(&to->pair_index, &from->pair_index);
+    map_copy(&to->function_index, &from->function_index);
+    map_copy(&to->code_index, &from->code_index);
+    map_copy(&to->frame_index, &from->frame_index);
+    map_copy(&to->node_index, &from->node_index);
+    COPY_LIST(to, from, files, file_count, file_cap);
+    COPY_LIST(to, from, lines, line_count, line_cap);
+    COPY_LIST(to, from, functions, function_count, function_cap);
+    COPY_LIST(to, from, codes, code_count, code_cap);
+    COPY_LIST(to, from, frames, frame_count, frame_cap);
+    COPY_LIST(to, from, nodes, node_count, node_cap);
+    COPY_LIST(to, from, order, order_count, order_cap);
+    for (size_t i = 0; i < to->line_count; i++) {
+        struct charge_stamps *stamps = &to->lines[i].stamps;
+        stamps->at_sec = mem_copy(stamps->at_sec, stamps->count * sizeof *stamps->at_sec);
+        stamps->cap = stamps->count;
+    }
+}
+
 /* ---- names ---- */
 
 static const char *last_part(const char *name)
@@ -255,12 +288,19 @@ static uint32_t line_of(struct charge *charge, uint32_t file, uint32_t line)
 
 static uint32_t node_below(struct charge *charge, uint32_t parent, uint32_t frame)
 {
+    const struct charge_frame *f = &charge->frames[frame];
+    uint32_t file = charge->codes[f->code].file;
+    if (charge->node_count >= CHARGE_NODES_MAX &&
+        !map_get(&charge->node_index, pair(parent, frame))) {
+        charge->cut_count += parent != CHARGE_NO_STACK;
+        if (!charge->files[file].traced)
+            return parent;
+        parent = CHARGE_NO_STACK;
+    }
     uint64_t *at = slot(&charge->node_index, parent, frame);
     if (*at)
         return (uint32_t)*at;
     *at = charge->node_count;
-    const struct charge_frame *f = &charge->frames[frame];
-    uint32_t file = charge->codes[f->code].file;
     struct charge_node node = {.parent = parent,
                                .frame = frame,
                                .depth = charge->nodes[parent].depth + 1,
@@ -349,16 +389,21 @@ static bool is_constructor(const struct arena *arena, const struct wire_node *no
 
 /*
  * Call sites that enter Python functions: what an unspecialised call does there,
- * before and after, is the interpreter's work and not a C function's.
+ * before and after, is the interpreter's work and not a C function's.  While its
+ * callee runs, a caller's instruction may stand a few bytes behind the call's
+ * own start, at which it stands while the call is being made.
  */
 static void find_python_calls(const struct arena *arena, struct map *sites)
 {
     for (uint32_t i = 1; i < arena_count(arena, WIRE_NODE); i++) {
         const struct wire_node *node = arena_node(arena, i);
         const struct wire_node *caller = node ? arena_node(arena, node->parent) : NULL;
-        if (caller && node->frame == WIRE_FRAME_PYTHON && caller->frame == WIRE_FRAME_PYTHON &&
-            ((node->flags & WIRE_NODE_DIRECT) || is_constructor(arena, node)))
-            *slot(sites, caller->ref, (uint32_t)caller->at) = 1;
+        if (!caller || node->frame != WIRE_FRAME_PYTHON || caller->frame != WIRE_FRAME_PYTHON)
+            continue;
+        uint32_t slack = node->flags & WIRE_NODE_DIRECT ? arena->header.caller_slack : 0;
+        if (node->flags & WIRE_NODE_DIRECT || is_constructor(arena, node))
+            for (uint32_t back = 0; back <= slack; back += 2)
+                *slot(sites, caller->ref, (uint32_t)caller->at - back) = 1;
     }
 }
 

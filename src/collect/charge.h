@@ -72,6 +72,11 @@ struct charge_frame {
 
 enum { CHARGE_NO_STACK, CHARGE_NATIVE_THREAD, CHARGE_FIRST_NODE };
 
+/* Thousands of processes may bring thousands of stacks each.  A tree with so many nodes grows only
+ * by the traced frames themselves, each as a stack of its own: lines stay right, stacks get short.
+ */
+enum { CHARGE_NODES_MAX = 1 << 18 };
+
 /* A frame below its caller, in the merged tree.  The first two have no frame. */
 struct charge_node {
     uint32_t parent; /* CHARGE_NO_STACK: outermost */
@@ -80,6 +85,7 @@ struct charge_node {
     uint32_t traced; /* the innermost traced node from here on outwards; CHARGE_NO_STACK: none */
     uint32_t line;   /* + 1: of a traced node, what it is charged to */
     struct profile_time time; /* of stacks that end here */
+    double allocated_mb;      /* likewise; filled by report_memory.c */
 };
 
 struct charge {
@@ -104,12 +110,16 @@ struct charge {
     size_t order_count, order_cap;
     struct profile_time total, untraced;
     double native_threads_sec;
+    uint64_t cut_count; /* stacks that the full tree made shorter */
 };
 
 /* `strings`, `filter` and `sources` must outlive it. */
 void charge_init(struct charge *charge, struct intern *strings, const struct filter *filter,
                  struct sources *sources);
 void charge_release(struct charge *charge); /* idempotent */
+
+/* `to` is initialised and empty; its strings hold those of `from` under the same ids. */
+void charge_copy(struct charge *to, const struct charge *from);
 
 /* Adds everything the arena holds.  Returns, for each node id of the arena, its node in the merged
  * tree (the caller frees it); *sampled_cpu_sec is the CPU time of its cells. */

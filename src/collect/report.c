@@ -1,113 +1,17 @@
 /*
- * report_build: opens the arenas of a session and drives the parts that make a
- * profile of them (report_parts.h).  Called by the run command at the end, and
- * for interval profiles from session_wait's tick.
+ * The report: takes arenas in, one after the other, and drives the parts that
+ * make a profile of them (report_parts.h).  Called by harvest.c as processes
+ * end, and by the commands that want a profile.
  */
 #include "collect/report_parts.h"
 
+#include "collect/harvest.h"
 #include "wire/control.h"
 
-#include <ctype.h>
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-void report_note(struct report *report, const char *format, ...)
-{
-    struct buf text = {0};
-    va_list args;
-    va_start(args, format);
-    buf_addv(&text, format, args);
-    va_end(args);
-    VEC_PUSH(report->notes, report->note_count, report->note_cap) =
-        intern_add(&report->profile->strings, text.data, text.len);
-    buf_release(&text);
-}
-
-void report_loss(struct report *report, const char *key, const char *text, uint64_t count)
-{
-    if (!count)
-        return;
-    VEC_PUSH(report->losses, report->loss_count, report->loss_cap) = (struct profile_loss){
-        .key = intern_cstr(&report->profile->strings, key),
-        .text = intern_cstr(&report->profile->strings, text),
-        .count = count,
-    };
-}
-
-/* ---- opening ---- */
-
-static int by_start(const void *a, const void *b)
-{
-    const struct recording *x = a, *y = b;
-    if (x->arena.header.start_mono_ns != y->arena.header.start_mono_ns)
-        return x->arena.header.start_mono_ns < y->arena.header.start_mono_ns ? -1 : 1;
-    if (x->pid != y->pid)
-        return x->pid < y->pid ? -1 : 1;
-    return (x->image > y->image) - (x->image < y->image);
-}
-
-/* A pid's CPU clock runs on over exec: the earlier image's time is not the later one's start-up.
- * (A clock that is behind belongs to another process that got the same pid.) */
-static void find_cpu_before(struct report *report)
-{
-    for (size_t i = 0; i < report->recording_count; i++)
-        for (size_t k = 0; k < i; k++) {
-            struct recording *later = &report->recordings[i], *earlier = &report->recordings[k];
-            uint64_t end_ns = atomic_load(&earlier->arena.header.beat_cpu_ns);
-            if (later->pid == earlier->pid && end_ns <= later->arena.header.start_cpu_ns &&
-                end_ns > later->cpu_before_ns)
-                later->cpu_before_ns = end_ns;
-        }
-}
-
-/* PID-N.arena */
-static bool parse_name(const char *name, struct recording *recording)
-{
-    char *end;
-    if (!isdigit((unsigned char)name[0]))
-        return false;
-    unsigned long pid = strtoul(name, &end, 10);
-    if (pid > INT32_MAX || end[0] != '-' || !isdigit((unsigned char)end[1]))
-        return false;
-    unsigned long image = strtoul(end + 1, &end, 10);
-    recording->pid = (int32_t)pid;
-    recording->image = (uint32_t)image;
-    return image <= UINT32_MAX && !strcmp(end, WIRE_ARENA_SUFFIX);
-}
-
-static int open_recordings(struct report *report, struct err *err)
-{
-    const char *directory = report->config->session_directory;
-    DIR *dir = opendir(directory);
-    if (!dir)
-        return err_set(err, "cannot open '%s': %s", directory, strerror(errno));
-    struct dirent *entry;
-    while ((entry = readdir(dir))) {
-        struct recording recording = {0};
-        if (!parse_name(entry->d_name, &recording))
-            continue;
-        struct err why = {""};
-        char *path = mem_format("%s/%s", directory, entry->d_name);
-        int rc = arena_open(&recording.arena, path, &why);
-        free(path);
-        if (rc < 0)
-            report_note(report, "nothing is known of process %d: %s", (int)recording.pid, why.text);
-        if (rc)
-            continue;
-        VEC_PUSH(report->recordings, report->recording_count, report->recording_cap) = recording;
-    }
-    closedir(dir);
-    if (report->recording_count)
-        qsort(report->recordings, report->recording_count, sizeof *report->recordings, by_start);
-    find_cpu_before(report);
-    return 0;
-}
 
 /* The intervals the samples were taken with; a session without a readable control page (a copy of
  * the arenas alone) gets the defaults. */
@@ -122,6 +26,7 @@ static void read_control(struct report *report)
         close(fd);
     free(path);
     bool is_good = got == (ssize_t)sizeof control && control.magic == WIRE_CONTROL_MAGIC;
+    report->harvested = is_good ? atomic_load(&control.harvested) : 0;
     uint64_t cpu_ns = is_good ? control.cpu_interval_ns : 0;
     uint64_t wait_ns = is_good ? control.wait_interval_ns : 0;
     report->profile->interval_sec = (double)(cpu_ns ? cpu_ns : DEFAULT_INTERVAL_NS) / 1e9;
@@ -155,13 +60,12 @@ static bool is_runpy(const char *file)
 }
 
 /* What runs as __main__: the first module body with nothing but runpy around it. */
-static char *find_program(const struct report *report)
+static char *find_program(const struct arena *arena)
 {
     enum { RUNPY_DEPTH_MAX = 8 };
     struct frame_text text = {0};
     char *found = NULL;
-    const struct arena *arena = report->recording_count ? &report->recordings[0].arena : NULL;
-    for (uint32_t id = 1; arena && !found && id < arena_count(arena, WIRE_NODE); id++) {
+    for (uint32_t id = 1; !found && id < arena_count(arena, WIRE_NODE); id++) {
         const struct wire_node *node = arena_node(arena, id);
         if (!read_frame(arena, node, &text) || strcmp(text.name.data, "<module>") ||
             text.file.data[0] == '<' || is_runpy(text.file.data))
@@ -192,22 +96,34 @@ static char *directory_of(const char *path)
     return mem_strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static void settle_program(struct report *report)
+/* The earliest process is the program.  Children usually end, and are added, before it. */
+static void see_first(struct report *report, const struct arena *arena)
 {
     const struct report_config *config = report->config;
-    struct profile *profile = report->profile;
-    bool has_file = !config->program_text && !config->program_is_stdin;
-    report->program =
-        config->program[0] || !has_file ? mem_strdup(config->program) : find_program(report);
-    report->directory =
-        config->program_path[0] ? mem_strdup(config->program_path) : directory_of(report->program);
-    report->program_file = sources_name(&report->sources, report->program);
-    profile->program = intern_cstr(&profile->strings, report->program);
-    profile->directory = intern_cstr(&profile->strings, report->directory);
-    char *entry = directory_of(report->program);
-    profile->entrypoint_dir = config->is_module ? 0 : intern_cstr(&profile->strings, entry);
-    free(entry);
+    const struct wire_header *header = &arena->header;
+    if (report->has_first && report->first_mono_ns <= header->start_mono_ns)
+        return;
+    report->has_first = true;
+    report->first_mono_ns = header->start_mono_ns;
+    report->first_real_ns = header->start_real_ns;
+    report->first_main_ident = header->main_ident;
+    if (!config->program[0] && !config->program_text && !config->program_is_stdin) {
+        free(report->program);
+        report->program = find_program(arena);
+    }
+}
 
+/* The filter may not change once something was charged.  Its directory is known beforehand, but for
+ * a report on recordings alone. */
+static void settle_filter(struct report *report)
+{
+    const struct report_config *config = report->config;
+    if (report->has_filter)
+        return;
+    report->has_filter = true;
+    if (!report->directory)
+        report->directory = config->program_path[0] ? mem_strdup(config->program_path)
+                                                    : directory_of(report->program);
     filter_init(&report->filter, &(struct filter_config){
                                      .directory = report->directory,
                                      .profile_only = config->profile_only,
@@ -217,6 +133,17 @@ static void settle_program(struct report *report)
                                      .program_is_stdin = config->program_is_stdin,
                                      .program_is_code = config->program_text != NULL,
                                  });
+}
+
+static void settle_program(struct report *report)
+{
+    struct profile *profile = report->profile;
+    report->program_file = sources_name(&report->sources, report->program);
+    profile->program = intern_cstr(&profile->strings, report->program);
+    profile->directory = intern_cstr(&profile->strings, report->directory);
+    char *entry = directory_of(report->program);
+    profile->entrypoint_dir = report->config->is_module ? 0 : intern_cstr(&profile->strings, entry);
+    free(entry);
 }
 
 static void copy_config(struct report *report)
@@ -283,27 +210,100 @@ static void settle_totals(struct report *report)
     profile->empty = !(profile->total_sec > 0);
 }
 
-static void hand_over_lists(struct report *report)
+/* ---- life ---- */
+
+struct report *report_begin(struct profile *profile, const struct report_config *config)
 {
-    struct profile *profile = report->profile;
-    profile->note_count = (uint32_t)report->note_count;
-    profile->notes = pool_alloc(&profile->pool, report->note_count * sizeof *profile->notes);
-    for (size_t i = 0; i < report->note_count; i++)
-        profile->notes[i] = report->notes[i];
-    profile->loss_count = (uint32_t)report->loss_count;
-    profile->losses = pool_alloc(&profile->pool, report->loss_count * sizeof *profile->losses);
-    for (size_t i = 0; i < report->loss_count; i++)
-        profile->losses[i] = report->losses[i];
+    struct report *report = mem_zalloc(1, sizeof *report);
+    report->profile = profile;
+    report->config = config;
+    report->program = mem_strdup(config->program);
+    sources_init(&report->sources, &profile->strings, config->program_text);
+    charge_init(&report->charge, &profile->strings, &report->filter, &report->sources);
+    copy_config(report);
+    read_control(report);
+    return report;
 }
 
-static void release(struct report *report)
+/* A process between fork and exec, of which no sample was taken, is no process of its own: what it
+ * used is its successor's start-up. */
+static bool is_stepping_stone(const struct arena *arena, enum report_fate fate)
 {
-    for (size_t i = 0; i < report->recording_count; i++) {
-        arena_release(&report->recordings[i].arena);
-        free(report->recordings[i].node_of);
-        free(report->recordings[i].ident_of);
-    }
-    free(report->recordings);
+    struct arena_cell cell;
+    if (fate != REPORT_REPLACED || !(atomic_load(&arena->header.flags) & WIRE_PROCESS_FORKED))
+        return false;
+    for (uint32_t id = 1; id < arena_count(arena, WIRE_CELL); id++)
+        if (arena_cell(arena, id, &cell))
+            return false;
+    return true;
+}
+
+void report_add(struct report *report, const struct arena *arena, enum report_fate fate)
+{
+    double sampled_cpu_sec;
+    if (is_stepping_stone(arena, fate))
+        return;
+    see_first(report, arena);
+    settle_filter(report);
+    uint32_t *node_of = charge_arena(&report->charge, arena, &sampled_cpu_sec);
+    uint64_t *ident_of = report_run_threads(report, arena);
+    report_run_add(report, arena, sampled_cpu_sec, fate);
+    report_notes_add(report, arena);
+    report_stacks_add(report, arena, node_of, ident_of);
+    report_memory_add(report, arena, node_of);
+    report_files_add(report, arena);
+    free(node_of);
+    free(ident_of);
+}
+
+/* Strings are added in the order of their ids, so each gets the same id again. */
+static void copy_strings(struct intern *to, const struct intern *from)
+{
+    for (str_id id = 1; id < from->count; id++)
+        intern_add(to, intern_get(from, id), intern_length(from, id));
+}
+
+struct report *report_copy(const struct report *from, struct profile *profile)
+{
+    struct report *to = report_begin(profile, from->config);
+    copy_strings(&profile->strings, &from->profile->strings);
+    struct report fresh = *to;
+    *to = *from;
+    to->profile = profile;
+    to->filter = (struct filter){0};
+    to->sources = fresh.sources; /* files are loaded anew: they may have changed */
+    to->charge = fresh.charge;
+    charge_copy(&to->charge, &from->charge);
+    free(fresh.program);
+    to->program = mem_strdup(from->program);
+    to->directory = from->directory ? mem_strdup(from->directory) : NULL;
+    to->has_filter = false;
+    if (from->has_filter)
+        settle_filter(to);
+    report_run_copy(to, from);
+    to->runs = mem_copy(from->runs, from->run_count * sizeof *from->runs);
+    to->run_cap = from->run_count;
+    to->memory.changes =
+        mem_copy(from->memory.changes, from->memory.change_count * sizeof *from->memory.changes);
+    to->memory.change_cap = from->memory.change_count;
+    to->interpreters =
+        mem_copy(from->interpreters, from->interpreter_count * sizeof *from->interpreters);
+    to->interpreter_cap = from->interpreter_count;
+    to->notes = mem_copy(from->notes, from->note_count * sizeof *from->notes);
+    to->note_cap = from->note_count;
+    to->losses = mem_copy(from->losses, from->loss_count * sizeof *from->losses);
+    to->loss_cap = from->loss_count;
+    return to;
+}
+
+void report_free(struct report *report)
+{
+    if (!report)
+        return;
+    report_run_release(report);
+    free(report->runs);
+    free(report->memory.changes);
+    free(report->interpreters);
     free(report->notes);
     free(report->losses);
     charge_release(&report->charge);
@@ -311,30 +311,37 @@ static void release(struct report *report)
     filter_release(&report->filter);
     free(report->program);
     free(report->directory);
+    free(report);
+}
+
+void report_finish(struct report *report)
+{
+    settle_filter(report);
+    settle_program(report);
+    settle_totals(report);
+    report_notes_finish(report);
+    report_run_finish(report);
+    note_untraced(report);
+    report_stacks_finish(report);
+    report_memory_finish(report);
+    report_files_finish(report);
+    report_notes_hand_over(report);
+    report_free(report);
 }
 
 int report_build(struct profile *profile, const struct report_config *config, struct err *err)
 {
-    struct report report = {.profile = profile, .config = config};
-    int rc = open_recordings(&report, err);
-    if (rc)
-        goto out;
-    sources_init(&report.sources, &profile->strings, config->program_text);
-    settle_program(&report);
-    copy_config(&report);
-    read_control(&report);
-    charge_init(&report.charge, &profile->strings, &report.filter, &report.sources);
-    for (size_t i = 0; i < report.recording_count; i++)
-        report.recordings[i].node_of = charge_arena(&report.charge, &report.recordings[i].arena,
-                                                    &report.recordings[i].sampled_cpu_sec);
-    report_run(&report);
-    settle_totals(&report);
-    note_untraced(&report);
-    report_stacks(&report);
-    report_memory(&report);
-    report_files(&report);
-    hand_over_lists(&report);
-out:
-    release(&report);
-    return rc;
+    struct report *report = report_begin(profile, config);
+    int rc = harvest_all(report, config->session_directory, err);
+    if (rc) {
+        report_free(report);
+        return rc;
+    }
+    if (report->harvested)
+        report_note(report,
+                    "%llu processes that ended earlier are not in here: the launcher has them for "
+                    "its own profile",
+                    (unsigned long long)report->harvested);
+    report_finish(report);
+    return 0;
 }

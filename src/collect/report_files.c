@@ -36,23 +36,19 @@ static void place_add_root(struct places *places, const char *root, size_t lengt
 }
 
 /* Next to the interpreter, for programs none of whose samples is in a library. */
-static void place_add_interpreter(struct places *places, const struct wire_header *header)
+static void place_add_interpreter(struct places *places, const char *path, uint32_t python_hex)
 {
-    if (!header->command_bytes || header->command[0] != '/')
-        return;
-    char *path = mem_strndup(header->command, strnlen(header->command, header->command_bytes));
     char *real = realpath(path, NULL);
     char *bin = real ? strrchr(real, '/') : NULL;
     if (bin) {
         *bin = '\0';
-        char *root = mem_format("%s/../lib/python%u.%u", real, header->python_hex >> 24,
-                                header->python_hex >> 16 & 0xFF);
+        char *root =
+            mem_format("%s/../lib/python%u.%u", real, python_hex >> 24, python_hex >> 16 & 0xFF);
         if (!access(root, F_OK))
             place_add_root(places, root, strlen(root));
         free(root);
     }
     free(real);
-    free(path);
 }
 
 static void find_places(const struct report *report, struct places *places)
@@ -64,8 +60,28 @@ static void find_places(const struct report *report, struct places *places)
         if (root)
             place_add_root(places, name, root);
     }
-    for (size_t i = 0; i < report->recording_count; i++)
-        place_add_interpreter(places, &report->recordings[i].arena.header);
+    for (size_t i = 0; i < report->interpreter_count; i++)
+        place_add_interpreter(places, intern_get(charge->strings, report->interpreters[i].path),
+                              report->interpreters[i].python_hex);
+}
+
+void report_files_add(struct report *report, const struct arena *arena)
+{
+    enum { INTERPRETERS_MAX = 64 }; /* a program does not run more; what it calls itself may vary */
+    const struct wire_header *header = &arena->header;
+    if (!header->command_bytes || header->command[0] != '/' ||
+        report->interpreter_count == INTERPRETERS_MAX)
+        return;
+    struct report_interpreter seen = {
+        .path = intern_add(&report->profile->strings, header->command,
+                           strnlen(header->command, header->command_bytes)),
+        .python_hex = header->python_hex,
+    };
+    for (size_t i = 0; i < report->interpreter_count; i++)
+        if (report->interpreters[i].path == seen.path &&
+            report->interpreters[i].python_hex == seen.python_hex)
+            return;
+    VEC_PUSH(report->interpreters, report->interpreter_count, report->interpreter_cap) = seen;
 }
 
 static void release_places(struct places *places)
@@ -231,9 +247,7 @@ static void note_source(struct report *report, const char *name, const struct so
 {
     if (!source->is_loaded && name[0] != '<')
         report_note(report, "no source text: %s", source->why.text);
-    uint64_t start_ns =
-        report->recording_count ? report->recordings[0].arena.header.start_real_ns : 0;
-    if (source->is_loaded && source->modified_ns > start_ns)
+    if (source->is_loaded && source->modified_ns > report->first_real_ns)
         report_note(report, "'%s' was changed after the program started: its lines may not match",
                     name);
 }
@@ -285,7 +299,7 @@ static struct choice *choose_files(struct report *report, size_t *count)
     return chosen;
 }
 
-void report_files(struct report *report)
+void report_files_finish(struct report *report)
 {
     struct profile *profile = report->profile;
     struct charge *charge = &report->charge;

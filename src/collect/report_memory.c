@@ -5,7 +5,7 @@
  *
  * Sites know their own live memory but not their line's, which several sites may
  * share.  The course tells each change of a site, so a line's own course is the
- * sum over its sites, replayed.
+ * sum over its sites, replayed at the end, when all processes have been added.
  */
 #include "collect/report_parts.h"
 
@@ -14,6 +14,8 @@
 #include <string.h>
 
 #define MB 1048576.0
+
+enum { CHANGES_HELD_MAX = 1 << 19 };
 
 /* A leak grows steadily: in each part of the time between warm-up and tail. */
 enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ };
@@ -33,54 +35,34 @@ struct track {
     double survive_mb;
 };
 
+struct tracks {
+    struct track *lines, *functions; /* parallel to charge's */
+};
+
 struct target {
     struct track *track;
     struct profile_memory *memory;
 };
 
-struct tracks {
-    struct track *lines, *functions; /* parallel to charge's */
+/* ---- adding a process ---- */
+
+/* The line and the function a site is charged to, + 1; 0: none. */
+struct place {
+    uint32_t node, line, function;
 };
 
-/* One entry of a course. */
-struct event {
-    double at_sec;
-    uint32_t recording;
-    uint32_t id; /* in its arena */
-};
-
-struct course {
-    struct event *items;
-    size_t count, cap;
-    double end_sec;
-};
-
-/* ---- sites ---- */
-
-static uint32_t node_of(const struct recording *recording, const struct wire_site *site)
+static struct place place_of(const struct charge *charge, const struct arena *arena,
+                             const uint32_t *node_of, const struct wire_site *site)
 {
-    return site->node && site->node < arena_count(&recording->arena, WIRE_NODE)
-               ? recording->node_of[site->node]
-               : CHARGE_NO_STACK;
-}
-
-/* The line and the function a site is charged to. */
-static unsigned targets_of(struct report *report, const struct tracks *tracks,
-                           const struct recording *recording, const struct wire_site *site,
-                           struct target targets[2])
-{
-    struct charge *charge = &report->charge;
-    uint32_t traced = charge->nodes[node_of(recording, site)].traced;
-    if (traced == CHARGE_NO_STACK)
-        return 0;
-    uint32_t line = charge->nodes[traced].line - 1;
-    targets[0] = (struct target){&tracks->lines[line], &charge->lines[line].memory};
-    uint32_t function = charge->codes[charge->frames[charge->nodes[traced].frame].code].function;
-    if (!function)
-        return 1;
-    targets[1] =
-        (struct target){&tracks->functions[function - 1], &charge->functions[function - 1].memory};
-    return 2;
+    struct place place = {.node = CHARGE_NO_STACK};
+    if (site->node && site->node < arena_count(arena, WIRE_NODE))
+        place.node = node_of[site->node];
+    uint32_t traced = charge->nodes[place.node].traced;
+    if (traced != CHARGE_NO_STACK) {
+        place.line = charge->nodes[traced].line;
+        place.function = charge->codes[charge->frames[charge->nodes[traced].frame].code].function;
+    }
+    return place;
 }
 
 static double at_peak_mb(const struct arena *arena, const struct wire_site *site)
@@ -130,74 +112,163 @@ static void add_site(struct profile_memory *to, const struct arena *arena,
     }
 }
 
-static void add_sites(struct report *report, const struct tracks *tracks, double *stack_mb)
+static void count_site(struct report *report, const struct arena *arena,
+                       const struct wire_site *site, const struct place *place)
 {
-    struct profile *profile = report->profile;
     struct charge *charge = &report->charge;
-    for (size_t i = 0; i < report->recording_count; i++) {
-        const struct recording *recording = &report->recordings[i];
-        const struct arena *arena = &recording->arena;
-        for (uint32_t id = 1; id < arena_count(arena, WIRE_SITE); id++) {
-            const struct wire_site *site = arena_site(arena, id);
-            if (!site)
-                continue;
-            uint32_t node = node_of(recording, site);
-            str_id library = library_of(report, arena, site);
-            double mb = (double)atomic_load(&site->allocated_bytes) / MB;
-            bool is_copy = atomic_load(&site->kind) == WIRE_SITE_COPY;
-            struct target targets[2];
-            unsigned count = targets_of(report, tracks, recording, site, targets);
-            for (unsigned k = 0; k < count; k++)
-                add_site(targets[k].memory, arena, site, library);
-            add_site(&profile->all_memory, arena, site, library);
-            if (count)
-                add_site(
-                    &charge->files[charge->lines[targets[0].track - tracks->lines].file].memory,
-                    arena, site, library);
-            else
-                add_site(&profile->untraced_memory, arena, site, library);
-            if (!is_copy)
-                stack_mb[node] += mb;
-            if (node == CHARGE_NATIVE_THREAD && !is_copy)
-                profile->native_threads_mb += mb;
-        }
+    str_id library = library_of(report, arena, site);
+    add_site(&report->memory.all, arena, site, library);
+    if (place->line) {
+        struct charge_line *line = &charge->lines[place->line - 1];
+        add_site(&line->memory, arena, site, library);
+        add_site(&charge->files[line->file].memory, arena, site, library);
+    } else {
+        add_site(&report->memory.untraced, arena, site, library);
     }
+    if (place->function)
+        add_site(&charge->functions[place->function - 1].memory, arena, site, library);
+    if (atomic_load(&site->kind) == WIRE_SITE_COPY)
+        return;
+    double mb = (double)atomic_load(&site->allocated_bytes) / MB;
+    charge->nodes[place->node].allocated_mb += mb;
+    if (place->node == CHARGE_NATIVE_THREAD)
+        report->memory.native_threads_mb += mb;
+}
+
+static void hold(struct report_memory *memory, struct report_change change)
+{
+    if (memory->change_count < CHANGES_HELD_MAX)
+        VEC_PUSH(memory->changes, memory->change_count, memory->change_cap) = change;
+    else
+        memory->left_out++;
+}
+
+static void add_course(struct report_memory *memory, const struct arena *arena,
+                       const struct place *places)
+{
+    float *site_mb = mem_zalloc(arena_count(arena, WIRE_SITE) + 1, sizeof *site_mb);
+    for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
+        const struct wire_foot *foot = arena_foot(arena, id);
+        if (!foot)
+            continue;
+        bool is_birth = atomic_load(&foot->published) == WIRE_FOOT_ALLOCATED;
+        struct report_change change = {
+            .at_ns = arena->header.start_mono_ns + foot->at_ns,
+            .process = memory->processes,
+            .process_mb = (float)foot->live_kib / 1024,
+            .births = is_birth ? (float)atomic_load(&arena->header.memory.foot_stride) : 0,
+        };
+        if (foot->site) {
+            float own_mb = (float)foot->site_live_kib / 1024;
+            change.line = places[foot->site].line;
+            change.function = places[foot->site].function;
+            change.mb = own_mb - site_mb[foot->site];
+            site_mb[foot->site] = own_mb;
+        }
+        hold(memory, change);
+    }
+    free(site_mb);
+}
+
+static void add_survivors(struct report_memory *memory, const struct arena *arena,
+                          const struct place *places)
+{
+    for (uint32_t id = 1; id < arena_count(arena, WIRE_BLOCK); id++) {
+        const struct wire_block *block = arena_block(arena, id);
+        const struct place *place = block ? &places[atomic_load(&block->site)] : NULL;
+        if (place && place->line)
+            hold(memory,
+                 (struct report_change){
+                     .at_ns = arena->header.start_mono_ns + block->at_ms * UINT64_C(1000000),
+                     .process = memory->processes,
+                     .line = place->line,
+                     .function = place->function,
+                     .mb = (float)((double)block->bytes / MB),
+                     .is_survivor = true,
+                 });
+    }
+}
+
+static void see_header(struct report_memory *memory, const struct arena *arena,
+                       const struct place *places)
+{
+    const struct wire_memory *wire = &arena->header.memory;
+    uint32_t flags = atomic_load(&arena->header.flags);
+    uint64_t end_ns = atomic_load(&arena->header.beat_mono_ns);
+    if (memory->end_mono_ns < end_ns)
+        memory->end_mono_ns = end_ns;
+    memory->lacks_objects |= (flags & WIRE_PROCESS_NO_OBJECTS) != 0;
+    memory->is_unfollowed |= !(flags & WIRE_PROCESS_MEMORY);
+    memory->interval_mb =
+        fmax(memory->interval_mb, (double)atomic_load(&wire->interval_bytes) / MB);
+    if (atomic_load(&wire->peak_bytes) <= memory->peak_bytes)
+        return;
+    uint32_t site = atomic_load(&wire->peak_site);
+    memory->peak_bytes = atomic_load(&wire->peak_bytes);
+    memory->peak_python_bytes = atomic_load(&wire->peak_python_bytes);
+    memory->peak_node = arena_site(arena, site) ? places[site].node : CHARGE_NO_STACK;
+}
+
+void report_memory_add(struct report *report, const struct arena *arena, const uint32_t *node_of)
+{
+    struct report_memory *memory = &report->memory;
+    if (!report->config->memory)
+        return;
+    uint32_t count = arena_count(arena, WIRE_SITE);
+    struct place *places = mem_zalloc(count + 1, sizeof *places);
+    for (uint32_t id = 1; id < count; id++) {
+        const struct wire_site *site = arena_site(arena, id);
+        if (!site)
+            continue;
+        places[id] = place_of(&report->charge, arena, node_of, site);
+        count_site(report, arena, site, &places[id]);
+    }
+    add_course(memory, arena, places);
+    add_survivors(memory, arena, places);
+    see_header(memory, arena, places);
+    memory->processes++;
+    free(places);
+}
+
+void report_memory_row(const struct wire_header *header, struct profile_process *row)
+{
+    const struct wire_memory *memory = &header->memory;
+    if (!(atomic_load(&header->flags) & WIRE_PROCESS_MEMORY))
+        return;
+    double live = (double)atomic_load(&memory->live_bytes) / MB;
+    row->has_memory = true;
+    row->rss_mb = (double)atomic_load(&memory->rss_bytes) / MB;
+    row->start_rss_mb = (double)atomic_load(&memory->start_rss_bytes) / MB;
+    row->python_live_mb = (double)atomic_load(&memory->live_python_bytes) / MB;
+    row->mapped_live_mb = (double)atomic_load(&memory->live_mapped_bytes) / MB;
+    row->native_live_mb = fmax(live - row->python_live_mb - row->mapped_live_mb, 0);
+    double rest = row->rss_mb - row->start_rss_mb - live;
+    row->other_mb = fmax(rest, 0);
+    row->untouched_mb = fmax(-rest, 0);
 }
 
 /* ---- the course ---- */
 
 static int by_time(const void *a, const void *b)
 {
-    const struct event *x = a, *y = b;
-    if (x->at_sec != y->at_sec)
-        return x->at_sec < y->at_sec ? -1 : 1;
-    if (x->recording != y->recording)
-        return x->recording < y->recording ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
+    const struct report_change *x = a, *y = b;
+    if (x->at_ns != y->at_ns)
+        return x->at_ns < y->at_ns ? -1 : 1;
+    return (x->process > y->process) - (x->process < y->process);
 }
 
-static void read_course(const struct report *report, struct course *course)
+static unsigned targets_of(struct report *report, const struct tracks *tracks,
+                           const struct report_change *change, struct target targets[2])
 {
-    uint64_t start_ns = report->recordings[0].arena.header.start_mono_ns;
-    for (size_t i = 0; i < report->recording_count; i++) {
-        const struct arena *arena = &report->recordings[i].arena;
-        double offset = (double)(int64_t)(arena->header.start_mono_ns - start_ns) / 1e9;
-        double end =
-            offset +
-            (double)(atomic_load(&arena->header.beat_mono_ns) - arena->header.start_mono_ns) / 1e9;
-        if (course->end_sec < end)
-            course->end_sec = end;
-        for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
-            const struct wire_foot *foot = arena_foot(arena, id);
-            if (foot)
-                VEC_PUSH(course->items, course->count, course->cap) =
-                    (struct event){offset + (double)foot->at_ns / 1e9, (uint32_t)i, id};
-        }
-    }
-    if (course->count)
-        qsort(course->items, course->count, sizeof *course->items, by_time);
-    if (course->count && course->end_sec < course->items[course->count - 1].at_sec)
-        course->end_sec = course->items[course->count - 1].at_sec;
+    struct charge *charge = &report->charge;
+    unsigned count = 0;
+    if (change->line)
+        targets[count++] = (struct target){&tracks->lines[change->line - 1],
+                                           &charge->lines[change->line - 1].memory};
+    if (change->function)
+        targets[count++] = (struct target){&tracks->functions[change->function - 1],
+                                           &charge->functions[change->function - 1].memory};
+    return count;
 }
 
 /* A timeline has at most PROFILE_POINTS_MAX points; of those that fall together the highest. */
@@ -253,47 +324,45 @@ static void count_birth(struct track *track, double at_sec, double end_sec, doub
     track->born[(int)((share - LEAK_FROM) / (LEAK_TO - LEAK_FROM) * LEAK_PARTS)] += samples;
 }
 
-static void replay(struct report *report, const struct tracks *tracks, const struct course *course)
+static void count_survivor(struct track *track, const struct report_change *change, double at_sec,
+                           double end_sec)
+{
+    double share = end_sec > 0 ? at_sec / end_sec : 0;
+    if (share < LEAK_FROM || share >= LEAK_TO)
+        return;
+    track->survive[(int)((share - LEAK_FROM) / (LEAK_TO - LEAK_FROM) * LEAK_PARTS)]++;
+    track->survive_mb += change->mb;
+}
+
+static void replay(struct report *report, const struct tracks *tracks, double end_sec)
 {
     struct pool *pool = &report->profile->pool;
-    struct profile_memory *all = &report->profile->all_memory;
-    double **site_mb = mem_zalloc(report->recording_count, sizeof *site_mb);
-    double *live_mb = mem_zalloc(report->recording_count, sizeof *live_mb);
-    for (size_t i = 0; i < report->recording_count; i++)
-        site_mb[i] =
-            mem_zalloc(arena_count(&report->recordings[i].arena, WIRE_SITE) + 1, sizeof **site_mb);
+    struct report_memory *memory = &report->memory;
+    double *live_mb = mem_zalloc(memory->processes + 1, sizeof *live_mb);
     double total_mb = 0;
-    for (size_t i = 0; i < course->count; i++) {
-        const struct event *event = &course->items[i];
-        const struct recording *recording = &report->recordings[event->recording];
-        const struct wire_foot *foot = arena_foot(&recording->arena, event->id);
-        double now_mb = (double)foot->live_kib / 1024;
-        total_mb += now_mb - live_mb[event->recording];
-        live_mb[event->recording] = now_mb;
-        add_point(all, pool, course->end_sec, event->at_sec, total_mb, total_mb);
-        if (all->peak_mb < total_mb)
-            all->peak_mb = total_mb;
-        if (!foot->site)
-            continue;
-        double own_mb = (double)foot->site_live_kib / 1024;
-        double change_mb = own_mb - site_mb[event->recording][foot->site];
-        site_mb[event->recording][foot->site] = own_mb;
+    for (size_t i = 0; i < memory->change_count; i++) {
+        const struct report_change *change = &memory->changes[i];
+        double at_sec = (double)(int64_t)(change->at_ns - report->first_mono_ns) / 1e9;
         struct target targets[2];
-        unsigned count = targets_of(report, tracks, recording,
-                                    arena_site(&recording->arena, foot->site), targets);
-        bool is_birth = atomic_load(&foot->published) == WIRE_FOOT_ALLOCATED;
-        uint64_t stride = atomic_load(&recording->arena.header.memory.foot_stride);
+        unsigned count = targets_of(report, tracks, change, targets);
+        if (change->is_survivor) {
+            for (unsigned k = 0; k < count; k++)
+                count_survivor(targets[k].track, change, at_sec, end_sec);
+            continue;
+        }
+        total_mb += change->process_mb - live_mb[change->process];
+        live_mb[change->process] = change->process_mb;
+        add_point(&memory->all, pool, end_sec, at_sec, total_mb, total_mb);
+        if (memory->all.peak_mb < total_mb)
+            memory->all.peak_mb = total_mb;
         for (unsigned k = 0; k < count; k++) {
-            change_track(targets[k].track, event->at_sec, change_mb);
-            if (is_birth)
-                count_birth(targets[k].track, event->at_sec, course->end_sec, (double)stride);
-            add_point(targets[k].memory, pool, course->end_sec, event->at_sec, total_mb,
+            change_track(targets[k].track, at_sec, change->mb);
+            if (change->births > 0)
+                count_birth(targets[k].track, at_sec, end_sec, change->births);
+            add_point(targets[k].memory, pool, end_sec, at_sec, total_mb,
                       targets[k].track->live_mb);
         }
     }
-    for (size_t i = 0; i < report->recording_count; i++)
-        free(site_mb[i]);
-    free(site_mb);
     free(live_mb);
 }
 
@@ -310,36 +379,6 @@ static void finish(const struct track *track, double end_sec, struct profile_mem
         memory->average_mb = memory->peak_mb;
     if (memory->average_mb < 0)
         memory->average_mb = 0;
-}
-
-/* ---- leaks ---- */
-
-static void count_survivors(struct report *report, const struct tracks *tracks,
-                            const struct course *course)
-{
-    uint64_t start_ns = report->recordings[0].arena.header.start_mono_ns;
-    for (size_t i = 0; i < report->recording_count; i++) {
-        const struct recording *recording = &report->recordings[i];
-        const struct arena *arena = &recording->arena;
-        double offset = (double)(int64_t)(arena->header.start_mono_ns - start_ns) / 1e9;
-        for (uint32_t id = 1; id < arena_count(arena, WIRE_BLOCK); id++) {
-            const struct wire_block *block = arena_block(arena, id);
-            if (!block)
-                continue;
-            double at_sec = offset + (double)block->at_ms / 1000;
-            double share = course->end_sec > 0 ? at_sec / course->end_sec : 0;
-            if (share < LEAK_FROM || share >= LEAK_TO)
-                continue;
-            int part = (int)((share - LEAK_FROM) / (LEAK_TO - LEAK_FROM) * LEAK_PARTS);
-            struct target targets[2];
-            unsigned count = targets_of(report, tracks, recording,
-                                        arena_site(arena, atomic_load(&block->site)), targets);
-            for (unsigned k = 0; k < count; k++) {
-                targets[k].track->survive[part]++;
-                targets[k].track->survive_mb += (double)block->bytes / MB;
-            }
-        }
-    }
 }
 
 /*
@@ -363,75 +402,26 @@ static struct profile_leak judge(const struct track *track, double end_sec)
     };
 }
 
-static void find_leaks(struct report *report, const struct tracks *tracks,
-                       const struct course *course)
-{
-    struct charge *charge = &report->charge;
-    count_survivors(report, tracks, course);
-    for (size_t i = 0; i < charge->line_count; i++) {
-        struct profile_leak leak = judge(&tracks->lines[i], course->end_sec);
-        if (leak.likelihood >= LEAK_LIKELY)
-            charge->lines[i].memory.leak = leak;
-    }
-}
-
 /* ---- the run ---- */
 
-static void settle_peak(struct report *report, struct profile *profile)
+static void settle_peak(struct report *report)
 {
-    struct charge *charge = &report->charge;
-    uint64_t most = 0;
-    for (size_t i = 0; i < report->recording_count; i++) {
-        const struct recording *recording = &report->recordings[i];
-        const struct wire_memory *memory = &recording->arena.header.memory;
-        uint64_t peak = atomic_load(&memory->peak_bytes);
-        if (peak <= most)
-            continue;
-        most = peak;
-        profile->peak_python_fraction =
-            (double)atomic_load(&memory->peak_python_bytes) / (double)peak;
-        profile->peak_file = profile->peak_line = 0;
-        const struct wire_site *site =
-            arena_site(&recording->arena, atomic_load(&memory->peak_site));
-        uint32_t traced = site ? charge->nodes[node_of(recording, site)].traced : CHARGE_NO_STACK;
-        if (traced != CHARGE_NO_STACK) {
-            const struct charge_line *line = &charge->lines[charge->nodes[traced].line - 1];
-            profile->peak_file = charge->files[line->file].name;
-            profile->peak_line = line->line;
-        }
-    }
+    struct profile *profile = report->profile;
+    const struct report_memory *memory = &report->memory;
+    const struct charge *charge = &report->charge;
     struct profile_memory *all = &profile->all_memory;
-    if (all->peak_mb < (double)most / MB)
-        all->peak_mb = (double)most / MB;
-    if (profile->peak_python_fraction > 1)
-        profile->peak_python_fraction = 1;
-    profile->growth_percent = all->allocated_mb > 0 ? 100 * all->live_mb / all->allocated_mb : 0;
-}
-
-static void explain_resident(struct report *report, struct profile *profile)
-{
-    for (size_t i = 0; i < report->recording_count; i++) {
-        const struct wire_header *header = &report->recordings[i].arena.header;
-        const struct wire_memory *memory = &header->memory;
-        struct profile_process *process = &profile->processes[i];
-        if (!(atomic_load(&header->flags) & WIRE_PROCESS_MEMORY))
-            continue;
-        double live = (double)atomic_load(&memory->live_bytes) / MB;
-        process->has_memory = true;
-        process->rss_mb = (double)atomic_load(&memory->rss_bytes) / MB;
-        process->start_rss_mb = (double)atomic_load(&memory->start_rss_bytes) / MB;
-        process->python_live_mb = (double)atomic_load(&memory->live_python_bytes) / MB;
-        process->mapped_live_mb = (double)atomic_load(&memory->live_mapped_bytes) / MB;
-        process->native_live_mb = live - process->python_live_mb - process->mapped_live_mb;
-        if (process->native_live_mb < 0)
-            process->native_live_mb = 0;
-        double rest = process->rss_mb - process->start_rss_mb - live;
-        process->other_mb = rest > 0 ? rest : 0;
-        process->untouched_mb = rest < 0 ? -rest : 0;
-        double interval = (double)atomic_load(&memory->interval_bytes) / MB;
-        if (profile->memory_interval_mb < interval)
-            profile->memory_interval_mb = interval;
+    double peak_mb = (double)memory->peak_bytes / MB;
+    all->peak_mb = fmax(all->peak_mb, peak_mb);
+    if (memory->peak_bytes)
+        profile->peak_python_fraction =
+            fmin((double)memory->peak_python_bytes / (double)memory->peak_bytes, 1);
+    uint32_t traced = charge->nodes[memory->peak_node].traced;
+    if (traced != CHARGE_NO_STACK) {
+        const struct charge_line *line = &charge->lines[charge->nodes[traced].line - 1];
+        profile->peak_file = charge->files[line->file].name;
+        profile->peak_line = line->line;
     }
+    profile->growth_percent = all->allocated_mb > 0 ? 100 * all->live_mb / all->allocated_mb : 0;
 }
 
 struct heavy {
@@ -447,15 +437,15 @@ static int by_falling_mb(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
-static void add_stacks(struct report *report, const double *stack_mb)
+static void add_stacks(struct report *report)
 {
     struct profile *profile = report->profile;
     const struct charge *charge = &report->charge;
     struct heavy *heavies = NULL;
     size_t count = 0, cap = 0;
     for (uint32_t i = CHARGE_FIRST_NODE; i < charge->node_count; i++)
-        if (stack_mb[i] > 0)
-            VEC_PUSH(heavies, count, cap) = (struct heavy){i, stack_mb[i]};
+        if (charge->nodes[i].allocated_mb > 0)
+            VEC_PUSH(heavies, count, cap) = (struct heavy){i, charge->nodes[i].allocated_mb};
     if (count)
         qsort(heavies, count, sizeof *heavies, by_falling_mb);
     if (count > PROFILE_MEMORY_STACKS_MAX)
@@ -475,44 +465,49 @@ static void add_stacks(struct report *report, const double *stack_mb)
 
 static void add_notes(struct report *report)
 {
-    if (!(atomic_load(&report->recordings[0].arena.header.flags) & WIRE_PROCESS_MEMORY))
-        report_note(report, "memory could not be followed: the process has no room for it (a "
-                            "limit of its address space?)");
-    for (size_t i = 0; i < report->recording_count; i++)
-        if (atomic_load(&report->recordings[i].arena.header.flags) & WIRE_PROCESS_NO_OBJECTS) {
-            report_note(report, "this Python's allocator does not show its small objects: memory "
-                                "figures are of larger blocks and of libraries only");
-            return;
-        }
+    const struct report_memory *memory = &report->memory;
+    if (memory->is_unfollowed)
+        report_note(report, "memory of some processes could not be followed: they had no room for "
+                            "it (a limit of the address space?)");
+    if (memory->lacks_objects)
+        report_note(report, "this Python's allocator does not show its small objects: memory "
+                            "figures are of larger blocks and of libraries only");
+    report_loss(report, "changes_left_out",
+                "changes of the footprint left out of the timelines, there were too many (totals "
+                "are right)",
+                memory->left_out);
 }
 
-void report_memory(struct report *report)
+void report_memory_finish(struct report *report)
 {
     struct charge *charge = &report->charge;
     struct profile *profile = report->profile;
-    if (!report->config->memory || !report->recording_count)
+    struct report_memory *memory = &report->memory;
+    if (!report->config->memory || !memory->processes)
         return;
     struct tracks tracks = {
         .lines = mem_zalloc(charge->line_count + 1, sizeof *tracks.lines),
         .functions = mem_zalloc(charge->function_count + 1, sizeof *tracks.functions),
     };
-    double *stack_mb = mem_zalloc(charge->node_count, sizeof *stack_mb);
-    struct course course = {0};
-    add_sites(report, &tracks, stack_mb);
-    read_course(report, &course);
-    replay(report, &tracks, &course);
-    for (size_t i = 0; i < charge->line_count; i++)
-        finish(&tracks.lines[i], course.end_sec, &charge->lines[i].memory);
+    double end_sec = (double)(int64_t)(memory->end_mono_ns - report->first_mono_ns) / 1e9;
+    if (memory->change_count)
+        qsort(memory->changes, memory->change_count, sizeof *memory->changes, by_time);
+    replay(report, &tracks, end_sec);
+    for (size_t i = 0; i < charge->line_count; i++) {
+        finish(&tracks.lines[i], end_sec, &charge->lines[i].memory);
+        struct profile_leak leak = judge(&tracks.lines[i], end_sec);
+        if (report->config->leaks && leak.likelihood >= LEAK_LIKELY)
+            charge->lines[i].memory.leak = leak;
+    }
     for (size_t i = 0; i < charge->function_count; i++)
-        finish(&tracks.functions[i], course.end_sec, &charge->functions[i].memory);
-    if (report->config->leaks)
-        find_leaks(report, &tracks, &course);
-    settle_peak(report, profile);
-    explain_resident(report, profile);
-    add_stacks(report, stack_mb);
+        finish(&tracks.functions[i], end_sec, &charge->functions[i].memory);
+    profile->all_memory = memory->all;
+    profile->untraced_memory = memory->untraced;
+    profile->native_threads_mb = memory->native_threads_mb;
+    profile->memory_interval_mb = memory->interval_mb;
+    settle_peak(report);
+    add_stacks(report);
     add_notes(report);
-    free(course.items);
-    free(stack_mb);
     free(tracks.lines);
     free(tracks.functions);
 }

@@ -1,8 +1,8 @@
 /*
- * What the files of report_build share: report.c drives, report_run.c tells about
- * processes, threads and losses, report_stacks.c makes stacks and timeline,
- * report_memory.c all about memory, report_files.c files, lines and functions.  Nobody else
- * includes this.
+ * What the files of a report share: report.c drives, report_run.c keeps rows of
+ * processes and threads, report_notes.c losses and notes, report_stacks.c stacks
+ * and timeline, report_memory.c memory, report_files.c files, lines and functions.
+ * Nobody else includes this.
  */
 #ifndef COLLECT_REPORT_PARTS_H
 #define COLLECT_REPORT_PARTS_H
@@ -10,54 +10,141 @@
 #include "collect/charge.h"
 #include "collect/report.h"
 
-/* One process image's arena and what was made of it. */
-struct recording {
-    struct arena arena;
-    int32_t pid;
-    uint32_t image;         /* N of PID-N.arena */
-    uint64_t cpu_before_ns; /* CPU clock of the pid when this image began: exec does not reset it */
-    uint32_t *node_of;      /* arena's node id -> node of the merged tree */
-    double sampled_cpu_sec;
-    uint64_t *ident_of; /* arena's thread id -> ident in the profile */
+/* Sums over all processes; elapsed_sec is that of the longest. */
+struct report_clocks {
+    double elapsed_sec, cpu_sec, startup_sec, unsampled_sec, handler_sec, sampler_sec;
+};
+
+/* Texts of rows are kept beside them and not as string ids: those of a thousand rows that end up in
+ * a sum must not stay in memory. */
+struct report_process {
+    struct profile_process row;
+    char *command; /* owned */
+    uint64_t start_mono_ns;
+    bool is_first; /* started by the launcher */
+};
+
+struct report_thread {
+    struct profile_thread row;
+    char name[16];
+    uint64_t start_mono_ns; /* of its process */
+    uint32_t id;            /* in its process's recording */
+};
+
+/* A stretch of the timeline. */
+struct report_run {
+    uint64_t at_ns; /* CLOCK_MONOTONIC */
+    uint64_t ident; /* of the thread; 0: unknown */
+    uint32_t node;  /* of the merged tree */
+    uint32_t us;
+};
+
+/* A change of a line's live memory, or a sampled block that lives on. */
+struct report_change {
+    uint64_t at_ns;          /* CLOCK_MONOTONIC */
+    uint32_t process;        /* serial number */
+    uint32_t line, function; /* + 1 of charge's; 0: none */
+    float mb;         /* by how much the line's live memory changed; of a survivor its size */
+    float process_mb; /* the process's live memory afterwards */
+    float births;     /* samples it stands for if it is an allocation, else 0 */
+    bool is_survivor;
+};
+
+struct report_memory {
+    struct report_change *changes;
+    size_t change_count, change_cap;
+    uint64_t left_out; /* changes beyond what is held */
+    uint32_t processes;
+    uint64_t end_mono_ns;
+    struct profile_memory all, untraced;
+    double native_threads_mb, interval_mb;
+    uint64_t peak_bytes, peak_python_bytes;
+    uint32_t peak_node; /* of the merged tree */
+    bool is_unfollowed, lacks_objects;
+};
+
+/* An interpreter that was seen: tells where modules are. */
+struct report_interpreter {
+    str_id path;
+    uint32_t python_hex;
 };
 
 struct report {
     struct profile *profile;
     const struct report_config *config;
-    struct recording *recordings; /* by start; the first is the program itself */
-    size_t recording_count, recording_cap;
     struct filter filter;
     struct sources sources;
     struct charge charge;
+    bool has_filter;
+
+    bool has_first; /* the earliest process added so far, which at the end is the program */
+    uint64_t first_mono_ns, first_real_ns, first_main_ident;
     char *program;   /* "" if unknown */
     char *directory; /* "" if unknown */
     str_id program_file;
+
+    struct report_clocks clocks;
+    struct report_process *processes;
+    size_t process_count, process_cap;
+    struct report_process more_processes; /* the sum of those without a row */
+    struct report_thread *threads;
+    size_t thread_count, thread_cap;
+    struct profile_thread more_threads;
+    struct map cpu_end_ns; /* pid of a replaced image -> its CPU clock: exec does not reset it */
+    struct map idents;     /* of threads, that are taken */
+
+    struct report_run *runs;
+    size_t run_count, run_cap;
+    unsigned run_halvings; /* one in 2^N runs is kept */
+
+    struct report_memory memory;
+
+    uint64_t harvested; /* by the session's launcher, when this report began */
+    uint64_t lost[WIRE_LOSSES], dropped[WIRE_SECTIONS], unreadable;
+    bool has_jit;
+    struct report_interpreter *interpreters;
+    size_t interpreter_count, interpreter_cap;
     str_id *notes;
     size_t note_count, note_cap;
     struct profile_loss *losses;
     size_t loss_count, loss_cap;
 };
 
+/* report_notes.c */
 void report_note(struct report *report, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-
-/* Notes and losses are kept apart; a count of 0 is not a loss. */
+/* A count of 0 is not a loss. */
 void report_loss(struct report *report, const char *key, const char *text, uint64_t count);
+void report_notes_add(struct report *report, const struct arena *arena);
+void report_notes_finish(struct report *report);    /* before the other _finish functions */
+void report_notes_hand_over(struct report *report); /* last */
 
-/* report_run.c: processes, threads, CPU by the clocks, losses and notes about them. */
-void report_run(struct report *report);
+/* report_run.c: processes, threads, CPU by the clocks.  report_run_threads gives, for each thread
+ * id of the arena, its ident in the profile; the caller frees that. */
+void report_run_add(struct report *report, const struct arena *arena, double sampled_cpu_sec,
+                    enum report_fate fate);
+uint64_t *report_run_threads(struct report *report, const struct arena *arena);
+void report_run_finish(struct report *report);
+void report_run_copy(struct report *to, const struct report *from);
+void report_run_release(struct report *report);
 
-/* report_stacks.c: stamps of lines, stacks and runs; the latter two only if config->stacks. */
-void report_stacks(struct report *report);
+/* report_stacks.c: stamps of lines, stacks and runs; the latter two only if config->stacks.  After
+ * report_run_finish: runs of threads that have no row are nobody's. */
+void report_stacks_add(struct report *report, const struct arena *arena, const uint32_t *node_of,
+                       const uint64_t *ident_of);
+void report_stacks_finish(struct report *report);
 
 /* A node's frames, outermost first, into room for its depth. */
 void report_frames(const struct charge *charge, uint32_t node_id, struct profile_frame *frames);
 
-/* report_memory.c: before report_files (it fills what that takes over). */
-void report_memory(struct report *report);
+/* report_memory.c.  report_memory_row explains a process's resident memory; _finish comes before
+ * report_files_finish, which takes over what it fills. */
+void report_memory_add(struct report *report, const struct arena *arena, const uint32_t *node_of);
+void report_memory_row(const struct wire_header *header, struct profile_process *row);
+void report_memory_finish(struct report *report);
 
-/* report_files.c: after report_stacks (it takes the stamps over); moves what is not reported to
- * profile->untraced. */
-void report_files(struct report *report);
+/* report_files.c: moves what is not reported to profile->untraced. */
+void report_files_add(struct report *report, const struct arena *arena);
+void report_files_finish(struct report *report);
 
 #endif

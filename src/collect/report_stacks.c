@@ -86,84 +86,122 @@ static uint32_t *add_stacks(struct report *report)
 
 /* ---- timeline ---- */
 
-struct run {
-    uint64_t at_ns; /* CLOCK_MONOTONIC */
-    uint32_t stack; /* + 1 */
-    uint64_t us, ident;
-};
-
-struct runs {
-    struct run *items;
-    size_t count, cap;
-};
+enum { RUNS_HELD_MAX = 2 * PROFILE_RUNS_MAX };
 
 static int by_start(const void *a, const void *b)
 {
-    const struct run *x = a, *y = b;
+    const struct report_run *x = a, *y = b;
     if (x->at_ns != y->at_ns)
         return x->at_ns < y->at_ns ? -1 : 1;
     return (x->ident > y->ident) - (x->ident < y->ident);
 }
 
-/* One pass over a log gives both: stamps to the lines, runs (if stacks are kept) to `runs`. */
-static void read_log(struct report *report, const struct recording *recording,
-                     const uint32_t *stack_of, struct runs *runs)
+/* Runs are left out by chance and not by turns: the choice is as fair to a process that comes late
+ * as to those whose runs were thinned already. */
+static bool is_chosen(const struct report_run *run, unsigned halvings)
 {
-    const struct arena *arena = &recording->arena;
+    return !(hash_mix(run->at_ns, run->ident) & ((UINT64_C(1) << halvings) - 1));
+}
+
+/* Neighbours with the same stack and thread are one run, as long as none was left out. */
+static void join_neighbours(struct report *report)
+{
+    if (!report->run_count)
+        return;
+    qsort(report->runs, report->run_count, sizeof *report->runs, by_start);
+    if (report->run_halvings)
+        return;
+    size_t kept = 1;
+    for (size_t i = 1; i < report->run_count; i++) {
+        struct report_run *last = &report->runs[kept - 1], *run = &report->runs[i];
+        if (run->node == last->node && run->ident == last->ident &&
+            run->us <= UINT32_MAX - last->us)
+            last->us += run->us;
+        else
+            report->runs[kept++] = *run;
+    }
+    report->run_count = kept;
+}
+
+static void thin_runs(struct report *report)
+{
+    join_neighbours(report);
+    while (report->run_count > RUNS_HELD_MAX / 4 * 3 && report->run_halvings < 63) {
+        size_t kept = 0;
+        report->run_halvings++;
+        for (size_t i = 0; i < report->run_count; i++)
+            if (is_chosen(&report->runs[i], report->run_halvings))
+                report->runs[kept++] = report->runs[i];
+        report->run_count = kept;
+    }
+}
+
+/* One pass over a log gives both: stamps to the lines, and runs if stacks are kept. */
+void report_stacks_add(struct report *report, const struct arena *arena, const uint32_t *node_of,
+                       const uint64_t *ident_of)
+{
     for (uint32_t i = 1; i < arena_count(arena, WIRE_LOG); i++) {
         struct arena_run run;
         if (!arena_run(arena, i, &run) || !run.us || !run.count)
             continue;
-        uint32_t node = run.node && run.node < arena_count(arena, WIRE_NODE)
-                            ? recording->node_of[run.node]
-                            : CHARGE_NO_STACK;
+        uint32_t node = run.node && run.node < arena_count(arena, WIRE_NODE) ? node_of[run.node]
+                                                                             : CHARGE_NO_STACK;
         uint64_t at_ns = arena->header.start_mono_ns + run.at_ns;
         charge_stamp(&report->charge, node, (double)at_ns / 1e9,
                      (double)run.us / 1e6 / (double)run.count, run.count);
-        if (!stack_of || !stack_of[node])
+        bool is_known = run.thread && run.thread < arena_count(arena, WIRE_THREAD);
+        struct report_run made = {.at_ns = at_ns,
+                                  .ident = is_known ? ident_of[run.thread] : 0,
+                                  .node = node,
+                                  .us = (uint32_t)run.us};
+        if (!report->config->stacks || node < CHARGE_FIRST_NODE ||
+            !is_chosen(&made, report->run_halvings))
             continue;
-        bool known = run.thread && run.thread < arena_count(arena, WIRE_THREAD);
-        VEC_PUSH(runs->items, runs->count, runs->cap) = (struct run){
-            at_ns, stack_of[node], run.us, known ? recording->ident_of[run.thread] : 0};
+        VEC_PUSH(report->runs, report->run_count, report->run_cap) = made;
+        if (report->run_count == RUNS_HELD_MAX)
+            thin_runs(report);
     }
 }
 
-/* Neighbours with the same stack and thread are one run; what is beyond the cap is thinned evenly.
- */
-static void add_runs(struct profile *profile, struct runs *runs)
+/* Only runs of stacks that are shown. */
+static void drop_runs_without_stack(struct report *report, const uint32_t *stack_of)
 {
-    if (!runs->count)
-        return;
-    qsort(runs->items, runs->count, sizeof *runs->items, by_start);
-    size_t kept = 1;
-    for (size_t i = 1; i < runs->count; i++) {
-        struct run *last = &runs->items[kept - 1], *run = &runs->items[i];
-        if (run->stack == last->stack && run->ident == last->ident)
-            last->us += run->us;
-        else
-            runs->items[kept++] = *run;
-    }
-    size_t count = kept < PROFILE_RUNS_MAX ? kept : PROFILE_RUNS_MAX;
+    size_t kept = 0;
+    for (size_t i = 0; i < report->run_count; i++)
+        if (stack_of[report->runs[i].node])
+            report->runs[kept++] = report->runs[i];
+    report->run_count = kept;
+}
+
+/* What is beyond the cap is thinned evenly. */
+static void add_runs(struct report *report, const uint32_t *stack_of)
+{
+    struct profile *profile = report->profile;
+    struct map idents = {0};
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        map_put(&idents, profile->threads[i].ident, NULL);
+    drop_runs_without_stack(report, stack_of);
+    join_neighbours(report);
+    size_t kept = report->run_count, count = kept < PROFILE_RUNS_MAX ? kept : PROFILE_RUNS_MAX;
     profile->runs = pool_alloc(&profile->pool, count * sizeof *profile->runs);
     profile->run_count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
-        const struct run *run = &runs->items[i * kept / count];
+        const struct report_run *run = &report->runs[i * kept / count];
         profile->runs[i] = (struct profile_run){
-            .at_sec = (double)(run->at_ns - runs->items[0].at_ns) / 1e9,
-            .stack = run->stack - 1,
+            .at_sec = (double)(run->at_ns - report->runs[0].at_ns) / 1e9,
+            .stack = stack_of[run->node] - 1,
             .count = in_intervals(profile, (double)run->us / 1e6),
-            .thread_ident = run->ident,
+            .thread_ident = map_get(&idents, run->ident) ? run->ident : 0,
         };
     }
+    map_release(&idents);
 }
 
-void report_stacks(struct report *report)
+void report_stacks_finish(struct report *report)
 {
-    uint32_t *stack_of = report->config->stacks ? add_stacks(report) : NULL;
-    struct runs runs = {0};
-    for (size_t i = 0; i < report->recording_count; i++)
-        read_log(report, &report->recordings[i], stack_of, &runs);
-    add_runs(report->profile, &runs);
-    free(runs.items);
+    if (!report->config->stacks)
+        return;
+    uint32_t *stack_of = add_stacks(report);
+    add_runs(report, stack_of);
     free(stack_of);
 }

@@ -2,6 +2,7 @@
 #include "collect/session.h"
 
 #include "base/mem.h"
+#include "collect/process.h"
 
 #include <ctype.h>
 #include <dirent.h>
@@ -12,7 +13,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -20,8 +20,9 @@
 #include <unistd.h>
 
 enum {
-    ROOM_BYTES = 32 << 20,  /* what one process may write, and some */
-    PARENT_BYTES_MAX = 400, /* the agent builds paths in a fixed buffer */
+    ROOM_BYTES = 32 << 20,    /* what one process may write, and some */
+    PLENTY_BYTES = 256 << 20, /* what a tree of processes may write (harvest.h), and some */
+    PARENT_BYTES_MAX = 400,   /* the agent builds paths in a fixed buffer */
     REMOVE_TRIES = 3,
 };
 
@@ -36,20 +37,21 @@ static bool is_preloadable(const char *path)
     return strlen(path) <= PARENT_BYTES_MAX;
 }
 
-static bool has_room(const char *path)
+static bool has_room(const char *path, uint64_t least_bytes)
 {
     struct statvfs fs;
-    return !statvfs(path, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize >= ROOM_BYTES;
+    return !least_bytes ||
+           (!statvfs(path, &fs) && (uint64_t)fs.f_bavail * fs.f_frsize >= least_bytes);
 }
 
 /* An own directory below `parent`, or NULL. */
-static char *make_directory(const char *parent, bool need_room)
+static char *make_directory(const char *parent, uint64_t room_bytes)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567";
     unsigned char random[12];
     char name[sizeof random + 1] = {0};
     char *real = realpath(parent, NULL), *path = NULL;
-    if (real && is_preloadable(real) && (!need_room || has_room(real)) &&
+    if (real && is_preloadable(real) && has_room(real, room_bytes) &&
         getrandom(random, sizeof random, 0) == (ssize_t)sizeof random) {
         for (size_t i = 0; i < sizeof random; i++)
             name[i] = letters[random[i] % 32];
@@ -66,13 +68,22 @@ static char *make_directory(const char *parent, bool need_room)
 /* A file system that is nearly full is better than none: the agent counts what it cannot write. */
 static char *choose_directory(void)
 {
-    const char *parents[] = {getenv("TMPDIR"), "/tmp", "/dev/shm"};
-    for (int need_room = 1; need_room >= 0; need_room--)
-        for (size_t i = 0; i < sizeof parents / sizeof *parents; i++) {
-            char *path = parents[i] && parents[i][0] ? make_directory(parents[i], need_room) : NULL;
-            if (path)
-                return path;
-        }
+    const char *users = getenv("TMPDIR"), *memory = "/dev/shm", *disk = "/tmp";
+    const struct {
+        const char *parent;
+        uint64_t room_bytes;
+    } choices[] = {
+        {users, ROOM_BYTES}, {memory, PLENTY_BYTES},
+        {disk, ROOM_BYTES},  {memory, ROOM_BYTES},
+        {users, 0},          {disk, 0},
+        {memory, 0},
+    };
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const char *parent = choices[i].parent;
+        char *path = parent && parent[0] ? make_directory(parent, choices[i].room_bytes) : NULL;
+        if (path)
+            return path;
+    }
     return NULL;
 }
 
@@ -99,6 +110,9 @@ static int make_control(struct session *session, const struct session_config *co
         session->control->wait_interval_ns = config->wait_interval_ns;
         session->control->allocation_window_bytes = config->allocation_window_bytes;
         session->control->launcher_pid = getpid();
+        session->control->launcher_start_ticks = process_start_ticks(getpid());
+        session->control->boot = process_boot();
+        session->control->pid_namespace = process_pid_namespace();
         atomic_store(&session->control->on, config->start_on);
         session->control->magic = WIRE_CONTROL_MAGIC;
     }
@@ -273,11 +287,6 @@ static uint64_t now_ns(void)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-static uint64_t microseconds_ns(const struct timeval *t)
-{
-    return (uint64_t)t->tv_sec * 1000000000u + (uint64_t)t->tv_usec * 1000u;
-}
-
 static bool take_pending(int signo)
 {
     const struct timespec now = {0};
@@ -306,8 +315,7 @@ static int look_at_child(struct session *session, struct err *err)
 {
     for (;;) {
         int status;
-        struct rusage usage;
-        pid_t pid = wait4(session->child, &status, WNOHANG | WUNTRACED, &usage);
+        pid_t pid = waitpid(session->child, &status, WNOHANG | WUNTRACED);
         if (pid < 0 && errno == EINTR)
             continue;
         if (pid < 0)
@@ -319,7 +327,6 @@ static int look_at_child(struct session *session, struct err *err)
             continue;
         }
         session->status = status;
-        session->child_cpu_ns = microseconds_ns(&usage.ru_utime) + microseconds_ns(&usage.ru_stime);
         return 1;
     }
 }
@@ -361,6 +368,24 @@ int session_wait(struct session *session, uint64_t tick_ns, void (*tick)(void *)
 
 /* ---- the end ---- */
 
+void session_linger(bool (*is_over)(void *), void *context)
+{
+    const struct timespec pause = {0, 10000000};
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++)
+        sigaddset(&set, passed_on[i]);
+    uint64_t end_ns = now_ns() + SESSION_LINGER_NS;
+    while (!is_over(context) && now_ns() < end_ns) {
+        int signo = sigtimedwait(&set, NULL, &pause);
+        if (signo > 0) {
+            if (signo != SIGINT && signo != SIGQUIT)
+                raise(signo); /* blocked: it is pending again */
+            break;
+        }
+    }
+}
+
 static void remove_files(const char *directory)
 {
     DIR *dir = opendir(directory);
@@ -377,6 +402,8 @@ void session_close(struct session *session)
 {
     if (session->control) {
         atomic_store(&session->control->closed, 1);
+        if (atomic_exchange(&session->control->on, 0))
+            atomic_fetch_add(&session->control->generation, 1);
         munmap(session->control, WIRE_CONTROL_BYTES);
         session->control = NULL;
     }

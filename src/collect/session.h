@@ -1,8 +1,9 @@
 /*
  * One profiled run: make the session directory, start the program with the
- * agent in it, wait for it, read what it left, take the directory away.
+ * agent in it, wait for it and a moment for other processes that it left, read
+ * what they recorded (harvest.h), take the directory away.
  *
- *   session_open -> session_spawn -> session_wait -> report_build (report.h) -> session_close
+ *   session_open -> session_spawn -> session_wait -> session_linger -> session_close
  *
  * Signals: between spawn and the end of session_wait, SIGTERM, SIGHUP, SIGUSR1
  * and SIGUSR2 sent to the launcher are passed on to the program; SIGINT and
@@ -45,21 +46,32 @@ struct session {
     char *directory;
     struct wire_control *control;
     pid_t child;
-    int status;            /* as waitpid gives it, after session_wait */
-    uint64_t child_cpu_ns; /* user + system of the child by wait4's rusage (its waited-for
-                              children included), 0 if unknown */
-    bool has_signals;      /* those below are to be restored */
+    int status;       /* as waitpid gives it, after session_wait */
+    bool has_signals; /* those below are to be restored */
     sigset_t outer_mask;
     struct sigaction outer_child_action, outer_size_action;
 };
 
-/* A directory below $TMPDIR, /tmp or /dev/shm: the first one writable, on a file system with room,
- * whose path has neither blank nor colon. */
+/*
+ * A directory below $TMPDIR, /dev/shm or /tmp: the first one writable, on a file
+ * system with room, whose path has neither blank nor colon.  Memory comes before
+ * disk, if there is plenty: making a recording on ext4 takes a starting process
+ * several milliseconds, in memory a tenth of one.
+ */
 int session_open(struct session *session, const struct session_config *config, struct err *err);
 int session_spawn(struct session *session, const struct session_config *config, struct err *err);
 /* Calls `tick(context)` about every `tick_ns` while waiting; 0 = never. */
 int session_wait(struct session *session, uint64_t tick_ns, void (*tick)(void *), void *context,
                  struct err *err);
+/*
+ * The program has ended; processes it started may have not: daemons, or helpers
+ * that are about to notice.  Waits until `is_over(context)`, which is asked every
+ * 10 ms, but SESSION_LINGER_NS at most, and not after a signal that would end
+ * the launcher: Ctrl-C then means "do not wait", others act after session_close.
+ */
+#define SESSION_LINGER_NS UINT64_C(2000000000)
+void session_linger(bool (*is_over)(void *), void *context);
+/* Processes that still run are told to record no more. */
 void session_close(struct session *session); /* idempotent */
 
 #endif

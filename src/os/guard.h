@@ -21,46 +21,36 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
-#define GUARD_LOAD(name, type, insn)                                                               \
-    static inline type name(uintptr_t address, unsigned *bad)                                      \
-    {                                                                                              \
-        uint64_t value;                                                                            \
-        unsigned failed = 0;                                                                       \
-        __asm__ volatile("1: " insn "\n2:\n"                                                       \
-                         ".pushsection guard_table,\"a\"\n.long 1b-.,3f-.\n.popsection\n"          \
-                         ".pushsection .text.guard,\"ax\"\n"                                       \
-                         "3: xorl %k0,%k0\n movl $1,%1\n jmp 2b\n.popsection"                      \
-                         : "=&r"(value), "+r"(failed)                                              \
-                         : "r"(address)                                                            \
-                         : "memory");                                                              \
-        *bad |= failed;                                                                            \
-        return (type)value;                                                                        \
-    }
-GUARD_LOAD(guard_u64, uint64_t, "movq (%2),%0")
-GUARD_LOAD(guard_u32, uint32_t, "movl (%2),%k0")
-GUARD_LOAD(guard_u8, uint8_t, "movzbl (%2),%k0")
+#define GUARD_RECOVERY "3: xorl %k0,%k0\n movl $1,%1\n jmp 2b\n"
+#define GUARD_LOAD_64  "movq (%2),%0"
+#define GUARD_LOAD_32  "movl (%2),%k0"
+#define GUARD_LOAD_8   "movzbl (%2),%k0"
 #elif defined(__aarch64__)
-#define GUARD_LOAD(name, type, insn)                                                               \
-    static inline type name(uintptr_t address, unsigned *bad)                                      \
-    {                                                                                              \
-        uint64_t value;                                                                            \
-        unsigned failed = 0;                                                                       \
-        __asm__ volatile("1: " insn "\n2:\n"                                                       \
-                         ".pushsection guard_table,\"a\"\n.long 1b-.,3f-.\n.popsection\n"          \
-                         ".pushsection .text.guard,\"ax\"\n"                                       \
-                         "3: mov %0,#0\n mov %w1,#1\n b 2b\n.popsection"                           \
-                         : "=&r"(value), "+r"(failed)                                              \
-                         : "r"(address)                                                            \
-                         : "memory");                                                              \
-        *bad |= failed;                                                                            \
-        return (type)value;                                                                        \
-    }
-GUARD_LOAD(guard_u64, uint64_t, "ldr %0,[%2]")
-GUARD_LOAD(guard_u32, uint32_t, "ldr %w0,[%2]")
-GUARD_LOAD(guard_u8, uint8_t, "ldrb %w0,[%2]")
+#define GUARD_RECOVERY "3: mov %0,#0\n mov %w1,#1\n b 2b\n"
+#define GUARD_LOAD_64  "ldr %0,[%2]"
+#define GUARD_LOAD_32  "ldr %w0,[%2]"
+#define GUARD_LOAD_8   "ldrb %w0,[%2]"
 #else
 #error "guarded loads are written for x86-64 and aarch64: add this processor here and in guard.c"
 #endif
+
+#define GUARD_LOAD(name, type, instruction)                                                        \
+    static inline type name(uintptr_t address, unsigned *bad)                                      \
+    {                                                                                              \
+        uint64_t value;                                                                            \
+        unsigned failed = 0;                                                                       \
+        __asm__ volatile("1: " instruction "\n2:\n"                                                \
+                         ".pushsection guard_table,\"a\"\n.long 1b-.,3f-.\n.popsection\n"          \
+                         ".pushsection .text.guard,\"ax\"\n" GUARD_RECOVERY ".popsection"          \
+                         : "=&r"(value), "+r"(failed)                                              \
+                         : "r"(address)                                                            \
+                         : "memory");                                                              \
+        *bad |= failed;                                                                            \
+        return (type)value;                                                                        \
+    }
+GUARD_LOAD(guard_u64, uint64_t, GUARD_LOAD_64)
+GUARD_LOAD(guard_u32, uint32_t, GUARD_LOAD_32)
+GUARD_LOAD(guard_u8, uint8_t, GUARD_LOAD_8)
 
 static inline uintptr_t guard_ptr(uintptr_t address, unsigned *bad)
 {

@@ -7,6 +7,7 @@
 #include "profile/json_read.h"
 
 #include "profile/json_field.h"
+#include "profile/json_stacks.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -213,7 +214,11 @@ static const struct json_field process_list[] = {
     {"startup_sec", SECONDS, AT(raw_process, process.startup_sec)},
     {"sampled_cpu_sec", SECONDS, AT(raw_process, process.sampled_cpu_sec)},
     {"peak_rss_mb", SECONDS, AT(raw_process, peak_rss_mb)},
+    {"count", COUNT, AT(raw_process, process.count)},
     {"ended", FLAG, AT(raw_process, process.ended)},
+    {"running", FLAG, AT(raw_process, process.running)},
+    {"exit_status", FIELD_I32, 0, 255, true, AT(raw_process, process.exit_status)},
+    {"signal", FIELD_I32, 1, 127, true, AT(raw_process, process.signal)},
     {"forked", FLAG, AT(raw_process, process.forked)},
 };
 static const struct json_fields process_fields = FIELDS(process_list);
@@ -223,6 +228,7 @@ static const struct json_field thread_list[] = {
     {"tid", PROCESS, AT(profile_thread, tid)},
     {"thread_id", THREAD, AT(profile_thread, ident)},
     {"name", TEXT, AT(profile_thread, name)},
+    {"count", COUNT, AT(profile_thread, count)},
     {"python", FLAG, AT(profile_thread, is_python)},
     {"cpu_sec", SECONDS, AT(profile_thread, cpu_sec)},
     {"wait_sec", SECONDS, AT(profile_thread, wait_sec)},
@@ -564,7 +570,7 @@ static int read_files(struct reader *reader, const json_t *root)
 static int read_process(struct reader *reader, const json_t *value, const struct json_path *path,
                         void *item)
 {
-    struct raw_process raw = {0};
+    struct raw_process raw = {.process = {.count = 1, .exit_status = -1}};
     if (read_fields(reader, &process_fields, value, path, &raw))
         return -1;
     raw.process.peak_rss_bytes = (uint64_t)(raw.peak_rss_mb * 1048576.0);
@@ -581,6 +587,7 @@ static int read_process(struct reader *reader, const json_t *value, const struct
 static int read_thread(struct reader *reader, const json_t *value, const struct json_path *path,
                        void *item)
 {
+    ((struct profile_thread *)item)->count = 1;
     return read_fields(reader, &thread_fields, value, path, item);
 }
 
@@ -738,6 +745,7 @@ static int read_root(struct reader *reader, const json_t *root)
         read_waits(reader, root, NULL, &profile->time) || read_files(reader, root) ||
         read_lists(reader, root))
         return -1;
+    json_stacks_read(profile, json_object_get(root, "stacks"));
     if (!json_object_get(root, "cpu_python_sec"))
         for (uint32_t i = 0; i < profile->file_count; i++)
             profile_time_add(&profile->time, &profile->files[i].time);

@@ -7,8 +7,9 @@
  * After success the promises of profile.h hold: files are sorted by name and
  * have every line up to the last one (lines missing in the document come as
  * empty ones), stamps are sorted.  Not in the file and therefore left at 0:
- * `square_sec2` everywhere and `time` of stacks.  The texts of lines are those
- * of the source again (the file has `&`, `<`, `>` as six-character escapes).
+ * `square_sec2` everywhere; samples and waits of stacks.  The texts of lines are
+ * those of the source again (the file has `&`, `<`, `>` as six-character
+ * escapes).
  */
 #ifndef PROFILE_JSON_READ_H
 #define PROFILE_JSON_READ_H

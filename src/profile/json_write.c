@@ -30,6 +30,15 @@ static void key_int(struct json_out *out, const char *key, uint64_t value)
     json_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
 }
 
+static void key_int_or_null(struct json_out *out, const char *key, bool is_known, uint64_t value)
+{
+    json_key(out, key);
+    if (is_known)
+        json_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    else
+        json_null(out);
+}
+
 static void key_bool(struct json_out *out, const char *key, bool value)
 {
     json_key(out, key);
@@ -476,16 +485,21 @@ static void put_processes(struct json_out *out, const struct profile *profile)
         const struct profile_process *process = &profile->processes[i];
         json_object(out);
         key_text(out, "command", profile, process->command);
+        key_int(out, "count", process->count);
         key_real(out, "cpu_sec", process->cpu_sec);
         key_real(out, "elapsed_sec", process->elapsed_sec);
         key_bool(out, "ended", process->ended);
+        key_int_or_null(out, "exit_status", process->exit_status >= 0,
+                        (uint64_t)process->exit_status);
         key_bool(out, "forked", process->forked);
         put_resident(out, process);
         key_real(out, "peak_rss_mb", (double)process->peak_rss_bytes / 1048576);
         key_int(out, "pid", (uint64_t)process->pid);
         key_int(out, "ppid", (uint64_t)process->ppid);
         key_text(out, "python", profile, process->python);
+        key_bool(out, "running", process->running);
         key_real(out, "sampled_cpu_sec", process->sampled_cpu_sec);
+        key_int_or_null(out, "signal", process->signal > 0, (uint64_t)process->signal);
         key_real(out, "start_sec", process->start_sec);
         key_real(out, "startup_sec", process->startup_sec);
         json_end(out);
@@ -500,6 +514,7 @@ static void put_threads(struct json_out *out, const struct profile *profile)
     for (uint32_t i = 0; i < profile->thread_count; i++) {
         const struct profile_thread *thread = &profile->threads[i];
         json_object(out);
+        key_int(out, "count", thread->count);
         key_real(out, "cpu_sec", thread->cpu_sec);
         key_text(out, "name", profile, thread->name);
         key_int(out, "pid", (uint64_t)thread->pid);

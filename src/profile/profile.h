@@ -90,6 +90,7 @@ enum {
     PROFILE_STACKS_MAX = 10000,
     PROFILE_POINTS_MAX = 100,
     PROFILE_MEMORY_STACKS_MAX = 1000,
+    PROFILE_ROWS_MAX = 1000, /* of processes, and of threads; one more is the sum of the others */
 };
 
 struct profile_file {
@@ -133,6 +134,7 @@ struct profile_run { /* a stretch of the timeline */
 
 struct profile_thread {
     int32_t pid, tid;
+    uint64_t count; /* 1, or how many threads the row is the sum of */
     uint64_t ident;
     str_id name;
     bool is_python;
@@ -141,11 +143,15 @@ struct profile_thread {
 
 struct profile_process {
     int32_t pid, ppid;
+    uint64_t count;         /* 1, or how many processes the row is the sum of */
     str_id command, python; /* "3.12.1" */
     double start_sec;       /* after the first process began */
     double elapsed_sec, cpu_sec, startup_sec, sampled_cpu_sec;
     uint64_t peak_rss_bytes;
     bool ended, forked;
+    bool running;        /* when the profile was made */
+    int32_t exit_status; /* -1: unknown */
+    int32_t signal;      /* that ended it; 0: none, or unknown */
     bool has_memory;
     /* Resident memory explained: what was there before the program began, what it holds, and
      * the rest; `untouched_mb` is held but was never written to, so it is not resident. */

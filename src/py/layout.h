@@ -51,6 +51,8 @@ struct py_layout {
     int32_t code_bytes_ref; /* ... or behind a pointer to a bytes object */
     int32_t code_tlbc;      /* free-threaded: per-thread copies of the bytecode */
     uint8_t line_format;    /* enum wire_line_format */
+    uint8_t caller_slack; /* a caller's instruction may stand so many bytes behind its call's start:
+                             in the call's inline caches */
 
     int32_t ob_type, bytes_size, bytes_data;
     int32_t str_length, str_state, str_ascii, str_compact;

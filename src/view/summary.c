@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_COLUMNS = 13, BAR_COLUMNS_MAX = 100, PROCESSES_SHOWN_MAX = 8 };
+enum { LABEL_COLUMNS = 13, BAR_COLUMNS_MAX = 100, PROCESSES_SHOWN_MAX = 10 };
 
 static void label(struct screen *screen, enum style style, const char *text)
 {
@@ -43,6 +43,23 @@ static void command(struct screen *screen, const struct profile *profile, struct
     buf_reset(text);
 }
 
+/* Some rows stand for many. */
+static uint64_t count_processes(const struct profile *profile)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        count += profile->processes[i].count;
+    return count;
+}
+
+static uint64_t count_threads(const struct profile *profile)
+{
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < profile->thread_count; i++)
+        count += profile->threads[i].count;
+    return count;
+}
+
 static void elapsed(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     buf_addf(text, "%s", format_time(profile->elapsed_sec).text);
@@ -53,9 +70,9 @@ static void elapsed(struct screen *screen, const struct profile *profile, struct
                  format_short_time(profile->startup_sec).text);
     if (profile->process_count > 1 || profile->thread_count > 1) {
         buf_str(text, ", ");
-        add_plural(text, profile->process_count, "process", "processes");
+        add_plural(text, count_processes(profile), "process", "processes");
         buf_str(text, ", ");
-        add_plural(text, profile->thread_count, "thread", "threads");
+        add_plural(text, count_threads(profile), "thread", "threads");
     }
     paragraph(screen, STYLE_BOLD, "Elapsed", text);
 }
@@ -255,38 +272,67 @@ static void overhead(struct screen *screen, const struct profile *profile, struc
     paragraph(screen, STYLE_BOLD, "Overhead", text);
 }
 
+/* By CPU time, sums of many last. */
 static int compare_processes(const void *a, const void *b)
 {
     const struct profile_process *x = *(const struct profile_process *const *)a;
     const struct profile_process *y = *(const struct profile_process *const *)b;
+    if ((x->count > 1) != (y->count > 1))
+        return x->count > 1 ? 1 : -1;
     if (x->cpu_sec != y->cpu_sec)
         return x->cpu_sec < y->cpu_sec ? 1 : -1;
     return (x->pid > y->pid) - (x->pid < y->pid);
 }
 
+static void add_status(struct buf *text, const struct profile_process *process)
+{
+    if (process->running)
+        buf_addf(text, "%-10s", "running");
+    else if (process->signal)
+        buf_addf(text, "signal %-3d", process->signal);
+    else if (process->exit_status >= 0)
+        buf_addf(text, "exit %-5d", process->exit_status);
+    else
+        buf_addf(text, "%-10s", process->ended ? "ended" : "unknown");
+}
+
+static void process_row(struct screen *screen, const struct profile *profile,
+                        const struct profile_process *process, struct buf *text)
+{
+    buf_addf(text, "%7" PRId32 " %7" PRId32, process->pid, process->ppid);
+    buf_addf(text, " %7s", format_short_time(process->cpu_sec).text);
+    buf_addf(text, " %9s  ", format_bytes(process->peak_rss_bytes).text);
+    add_status(text, process);
+    screen_cstr(screen, STYLE_PLAIN, text->data);
+    buf_reset(text);
+    screen_blank(screen, 2);
+    screen_cstr(screen, STYLE_DIM, profile_str(profile, process->command));
+    screen_newline(screen);
+}
+
 static void processes(struct screen *screen, const struct profile *profile, struct buf *text)
 {
-    uint32_t count = profile->process_count;
+    uint32_t count = profile->process_count, shown = 0;
     if (count < 2)
         return;
     const struct profile_process **order = mem_zalloc(count, sizeof *order);
     for (uint32_t i = 0; i < count; i++)
         order[i] = &profile->processes[i];
     qsort(order, count, sizeof *order, compare_processes);
-    uint32_t shown = count < PROCESSES_SHOWN_MAX ? count : PROCESSES_SHOWN_MAX;
-    for (uint32_t i = 0; i < shown; i++) {
-        label(screen, STYLE_BOLD, i ? "" : "Processes");
-        buf_addf(text, "%7" PRId32, order[i]->pid);
-        buf_addf(text, "%8s CPU", format_short_time(order[i]->cpu_sec).text);
-        buf_addf(text, "%9s", format_bytes(order[i]->peak_rss_bytes).text);
-        screen_cstr(screen, STYLE_PLAIN, text->data);
-        buf_reset(text);
-        screen_blank(screen, 2);
-        screen_cstr(screen, STYLE_DIM, profile_str(profile, order[i]->command));
-        screen_newline(screen);
+    label(screen, STYLE_BOLD, "Processes");
+    buf_addf(text, "%7s %7s %7s %9s  %-10s  %s", "pid", "parent", "CPU", "memory", "status",
+             "command");
+    screen_cstr(screen, STYLE_DIM, text->data);
+    screen_newline(screen);
+    buf_reset(text);
+    for (; shown < count && shown < PROCESSES_SHOWN_MAX && order[shown]->count == 1; shown++) {
+        label(screen, STYLE_BOLD, "");
+        process_row(screen, profile, order[shown], text);
     }
-    if (shown < count) {
-        add_plural(text, count - shown, "more process", "more processes");
+    uint64_t more = count_processes(profile) - shown;
+    if (more) {
+        buf_addf(text, "%s ", screen_glyph_text(screen, GLYPH_ELLIPSIS));
+        add_plural(text, more, "more process", "more processes");
         paragraph(screen, STYLE_BOLD, "", text);
     }
     free(order);

@@ -149,11 +149,12 @@ struct wire_header {
     uint32_t python_hex; /* PY_VERSION_HEX */
     _Atomic uint32_t stacks_state;
     _Atomic uint32_t flags;
-    _Atomic uint32_t ended;        /* 1: the process came to its regular end */
-    uint64_t start_real_ns;        /* when the program began, CLOCK_REALTIME */
-    uint64_t start_mono_ns;        /* the same in CLOCK_MONOTONIC; log times count from here */
-    uint64_t start_cpu_ns;         /* CPU the process had used by then (interpreter start-up) */
-    uint64_t main_ident;           /* Python's ident of the main thread */
+    uint32_t caller_slack;  /* a caller's instruction may stand so many bytes behind its call's */
+    _Atomic uint32_t ended; /* 1: the process came to its regular end */
+    uint64_t start_real_ns; /* when the program began, CLOCK_REALTIME */
+    uint64_t start_mono_ns; /* the same in CLOCK_MONOTONIC; log times count from here */
+    uint64_t start_cpu_ns;  /* CPU the process had used by then (interpreter start-up) */
+    uint64_t main_ident;    /* Python's ident of the main thread */
     _Atomic uint64_t beat_mono_ns; /* last sign of life */
     _Atomic uint64_t beat_cpu_ns;  /* process CPU time at that moment */
     _Atomic uint64_t on_ns;        /* wall time with sampling on, up to the last beat */

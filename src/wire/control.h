@@ -10,6 +10,7 @@
  *   libscalene.so      link to the agent; its path has no blank or colon, so
  *                      LD_PRELOAD can name it wherever the product is installed
  *   PID-N.arena        one a process image (N: 0, 1, ... when a pid execs again)
+ *   facts              what the launcher knows of the run (collect/facts.h); agents do not read it
  *
  * The environment of a profiled process holds two things more than the user's:
  * our entry in front of LD_PRELOAD, and WIRE_SESSION_ENV.  The agent removes
@@ -43,12 +44,18 @@ struct wire_control {
     uint64_t cpu_interval_ns;  /* mean CPU time between two samples of a thread */
     uint64_t wait_interval_ns; /* wall time between two passes of the wait sampler */
     int32_t launcher_pid;
-    _Atomic uint32_t on;              /* sampling now? */
-    _Atomic uint32_t closed;          /* the launcher has gone: exec'd children are not followed */
-    _Atomic uint32_t generation;      /* bumped with every change of `on` */
-    _Atomic uint64_t cpu_ns;          /* CPU used by all processes of the session, added by each */
+    _Atomic uint32_t on;         /* sampling now? */
+    _Atomic uint32_t closed;     /* the launcher has gone: exec'd children are not followed */
+    _Atomic uint32_t generation; /* bumped with every change of `on` */
+    _Atomic uint64_t cpu_ns;     /* CPU used by all processes of the session, added by each */
+    /* Pids come again; together with these three, launcher_pid is one process for ever. */
+    uint64_t launcher_start_ticks;    /* since boot: /proc/PID/stat, field 22 */
+    uint64_t boot;                    /* which boot of the machine: a hash of its id */
+    uint64_t pid_namespace;           /* inode of /proc/self/ns/pid */
+    _Atomic uint64_t harvested;       /* recordings the launcher has taken in and removed */
+    _Atomic uint64_t unrecorded;      /* processes that could not make their recording */
     uint64_t allocation_window_bytes; /* most bytes between two memory samples, on average */
-    uint8_t reserved[WIRE_CONTROL_BYTES - 64];
+    uint8_t reserved[WIRE_CONTROL_BYTES - 104];
 };
 
 _Static_assert(sizeof(struct wire_control) == WIRE_CONTROL_BYTES, "control page is one page");

@@ -116,12 +116,6 @@ def sampled_sec(profile):
     return sum(process["sampled_cpu_sec"] for process in profile["processes"])
 
 
-def unsampled_sec(profile):
-    return profile["cpu_time_sec"] - sampled_sec(profile) - sum(
-        process["startup_sec"] for process in profile["processes"]
-    )
-
-
 def roots(profile):
     """The outermost frames of all stacks: {(file name, function): hits}."""
     found = {}

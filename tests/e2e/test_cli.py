@@ -155,7 +155,8 @@ def test_unknown_verb(run):
     result = run("bogus")
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr == (
-        "scalene: error: argument command: invalid choice: 'bogus' (choose from 'run', 'view')\n"
+        "scalene: error: argument command: invalid choice: 'bogus' (choose from 'run', 'view', "
+        "'merge', 'on', 'off', 'snapshot', 'recover')\n"
     )
 
 

@@ -9,6 +9,7 @@ import zipfile
 
 import pytest
 
+from conftest import BUILD
 from side_by_side import PROGRAMS, SideBySide, assert_same, lines_hit, sampled_sec
 
 PROBE = PROGRAMS / "probe.py"
@@ -50,13 +51,9 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_program_sees_the_same(both, way):
     flags, environment = WAYS[way]
-    words = [*flags, PROBE, "an argument", "--two", "-o", "x"]
-    if way != "plain":
-        words = words[: len(flags) + 1]
-    else:
-        words.insert(len(flags) + 1, "---")
-    plain = both.plain(*[word for word in words if word != "---"], env=environment)
-    profiled = both.profiled(*words, env=environment)
+    arguments = ["an argument", "--two", "-o", "x"]
+    plain = both.plain(*flags, PROBE, *arguments, env=environment)
+    profiled = both.profiled(*flags, PROBE, "---", *arguments, env=environment)
     assert_same_view(plain, profiled)
 
 
@@ -246,27 +243,26 @@ def test_full_temporary_directory(newest, tiny_filesystem):
 
 def test_no_room_anywhere(newest, tiny_filesystem):
     """The agent finds no room for its file: the program runs all the same."""
-    if shutil.which("unshare") is None:
-        pytest.skip("unshare is not installed")
-    script = 'mount --bind "$0" /dev/shm && mount --bind "$0" /tmp && exec "$@"'
-    probe = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, str(tiny_filesystem), "true"],
-        stderr=subprocess.PIPE,
-        universal_newlines=True,
-    )
-    if probe.returncode:
-        pytest.skip("no private mounts here: " + probe.stderr.strip())
-    # The profile and the program's directory must not vanish below /tmp.
+    if shutil.which("unshare") is None or not os.path.isdir("/mnt"):
+        pytest.skip("needs unshare and /mnt")
+    # The build is moved out of the way, as it may be below /tmp itself.
+    script = """tiny=$1; build=$2; shift 2
+        mount --bind "$build" /mnt && mount --bind "$tiny" /dev/shm &&
+        mount --bind "$tiny" /tmp && exec "$@" """
+    private = ["unshare", "-m", "sh", "-c", script, "sh", str(tiny_filesystem), str(BUILD)]
+    trial = subprocess.run([*private, "true"], stderr=subprocess.PIPE, universal_newlines=True)
+    if trial.returncode:
+        pytest.skip("no private mounts here: " + trial.stderr.strip())
     plain = newest.plain(LIMITED)
-    command = newest.profiled_command(LIMITED)
-    command[command.index("-o") + 1] = "/dev/null/nowhere.json"
+    newest.scalene = "/mnt/" + os.path.relpath(newest.scalene, str(BUILD))
+    newest.profile_path = "/dev/null/nowhere.json"
     done = subprocess.run(
-        ["unshare", "-m", "sh", "-c", script, str(tiny_filesystem), *command],
+        [*private, *newest.profiled_command(LIMITED)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         universal_newlines=True,
-        env={**os.environ, "TMPDIR": str(tiny_filesystem)},
+        env={**os.environ, "TMPDIR": "/tmp"},
         cwd="/",
         timeout=60,
     )

@@ -15,10 +15,8 @@ PREFIX = "#: "
 
 def run_memory(scalene, python, name, directory, *options):
     program = truth.PROGRAMS / name
-    result, profile = truth.launch(
-        scalene, python, [program], directory, options=["--memory", *options]
-    )
-    return truth.Run(result, profile, program)
+    stdout, profile = truth.launch(scalene, python, ["--memory", *options, program], directory)
+    return truth.Run(program, stdout, profile)
 
 
 def line(run, mark):
@@ -98,7 +96,7 @@ def test_figures_hold_together(run):
 def test_peak_is_near_the_truth(scalene, python, tmp_path):
     program = tmp_path / "peak.py"
     program.write_text("a = bytearray(100 << 20)\nb = bytearray(512 << 20)\ndel b\nc = bytearray(1 << 20)\n")
-    result, profile = truth.launch(scalene, python, [program], tmp_path, options=["--memory"])
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     assert profile["max_footprint_mb"] == pytest.approx(612, rel=0.01)
     assert (profile["max_footprint_fname"], profile["max_footprint_lineno"]) == (str(program), 2)
     lines = profile["files"][str(program)]["lines"]
@@ -112,7 +110,7 @@ def test_untouched_memory_stays_untouched(scalene, newest_python, tmp_path):
     """Lazily zeroed pages stay lazy: a calloc() of ours would be no copy of the allocator's."""
     program = tmp_path / "lazy.py"
     program.write_text("import time\na = bytearray(400 << 20)\ntime.sleep(0.3)\n")
-    result, profile = truth.launch(scalene, newest_python, [program], tmp_path, options=["--memory"])
+    _, profile = truth.launch(scalene, newest_python, ["--memory", program], tmp_path)
     memory = profile["processes"][0]["memory"]
     assert memory["rss_mb"] < 100
     assert memory["untouched_mb"] > 300
@@ -151,7 +149,7 @@ def test_threads_and_forked_children(scalene, python, tmp_path):
         "    os._exit(0)\n"
         "os.waitpid(pid, 0)\n"
     )
-    result, profile = truth.launch(scalene, python, [program], tmp_path, options=["--memory"])
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     lines = profile["files"][str(program)]["lines"]
     assert lines[3]["n_malloc_mb"] == pytest.approx(50, rel=0.01)
     assert lines[3]["n_live_mb"] == pytest.approx(50, rel=0.01)  # the child's clear() is its own
@@ -187,7 +185,7 @@ def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypa
         "tracemalloc.stop()\n"
         "last = [b'%0100d' % 7 for _ in range(100000)]\n"
     )
-    result, profile = truth.launch(scalene, python, [program], tmp_path, options=["--memory"])
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     lines = profile["files"][str(program)]["lines"]
     # Debug hooks add some bytes to each block; tracemalloc's own tables count as well.
     assert 11 < lines[1]["n_live_mb"] < 36
@@ -239,7 +237,7 @@ def test_numpy(scalene, numpy_python, tmp_path):
         "c = [np.ones(512) for _ in range(10000)]\n"
         "del b\n"
     )
-    result, profile = truth.launch(scalene, numpy_python, [program], tmp_path, options=["--memory"])
+    _, profile = truth.launch(scalene, numpy_python, ["--memory", program], tmp_path)
     lines = profile["files"][str(program)]["lines"]
     assert lines[1]["n_live_mb"] == pytest.approx(64, rel=0.01)
     assert lines[2]["n_malloc_mb"] == pytest.approx(64, rel=0.01)

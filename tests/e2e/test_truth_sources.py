@@ -41,7 +41,9 @@ def launch(scalene, python, tmp_path):
     return launch_it
 
 
-@pytest.mark.parametrize("name", ["two words.py", "gr\u00fc\u00dfe \u4e16\u754c.py", "a;b&c<d>'e\".py"])
+@pytest.mark.parametrize(
+    "name", ["two words.py", "gr\u00fc\u00dfe \u4e16\u754c.py", "a;b&c<d>'e\".py"]
+)
 def test_file_name(launch, tmp_path, name):
     (tmp_path / name).write_text(HOT)
     assert_hot(launch(name), tmp_path / name)
@@ -84,7 +86,7 @@ def test_encoding_unknown_to_us(launch, tmp_path, encoding):
         HOT.rstrip("\n"),
         HOT + "\n\n# the end",
     ],
-    ids=["form-feed", "odd-breaks", "tabs", "indented", "strings", "continued", "no-newline", "tail"],
+    ids="form-feed odd-breaks tabs indented strings continued no-newline tail".split(),
 )
 def test_layout(launch, tmp_path, text):
     (tmp_path / "prog.py").write_bytes(text.encode())
@@ -141,7 +143,7 @@ def test_code_on_the_command_line(launch):
 
 
 def test_standard_input(launch):
-    assert_hot(launch("-", input=HOT), "<stdin>", has_source=False)
+    assert_hot(launch("-", text=HOT), "<stdin>", has_source=False)
 
 
 def test_source_that_goes_away(launch, tmp_path):

@@ -20,14 +20,17 @@ def sampled(run):
 
 def test_lines_and_labelled_remainder_are_the_cpu_time(run):
     profile = run.profile
-    labelled = profile["startup_sec"] + profile["unsampled_sec"] + profile["overhead"]["sampler_sec"]
-    assert sampled(run) + labelled == pytest.approx(profile["cpu_time_sec"], rel=0.02)
+    own = profile["overhead"]["sampler_sec"]
+    labelled = sampled(run) + profile["startup_sec"] + profile["unsampled_sec"] + own
+    assert labelled == pytest.approx(profile["cpu_time_sec"], rel=0.02)
 
 
 def test_cpu_time_is_the_process_cpu_time(run):
-    # The interpreter's end comes after the program looked at its clock for the last time.
     true_sec = run.truth["cpu_at_end"]
-    assert run.profile["cpu_time_sec"] == pytest.approx(true_sec, abs=0.02 * true_sec + 0.02)
+    beyond = run.profile["cpu_time_sec"] - true_sec
+    # The interpreter's end comes after the program looked at its clock for the last time; by
+    # itself, without a profiler, it takes 20 to 40 ms.
+    assert -0.02 * true_sec <= beyond <= 0.02 * true_sec + 0.08
 
 
 def test_little_is_unsampled(run):

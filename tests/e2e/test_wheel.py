@@ -86,6 +86,7 @@ def test_content(wheel):
         "data/scripts/scalene",
         "data/purelib/scalene/__init__.py",
         "data/purelib/scalene/__main__.py",
+        "data/purelib/scalene/profile.py",
         "data/purelib/scalene/libscalene.so",
     }
     assert sizes < 5_000_000

@@ -54,26 +54,26 @@ def samples(entry):
     return max(1, min(entry["n_samples"], cpu(entry) / TICK))
 
 
-def standard_error(share, samples):
+def standard_error(share, count):
     """Of a share estimated from so many independent samples."""
-    return math.sqrt(share * (1 - share) / samples)
+    return math.sqrt(share * (1 - share) / count)
 
 
-def tolerance(share, samples, visits=None):
+def tolerance(share, count, visits=None):
     """How far a measured share of the CPU time may be from the true one.
 
-    Four standard errors of a binomial share: of the few thousand comparisons in a run of all
-    tests on all interpreters, less than one in ten runs would see a larger deviation by chance.
-    Half a point is for the clocks read one after the other and for the program's own measuring.
+    Four standard errors of a binomial share: chance goes beyond that once in 16000 comparisons,
+    and a run of all tests on all interpreters makes some hundreds.  Half a point is for the
+    clocks, which are read one after the other, and for the program's own measuring.
 
     Work that is done in one piece is known better than that: samples weigh the time since the one
     before, so a visit can gain or lose no more than the time between two samples, at either edge.
     Six times the mean is allowed for: where others want the processor too, the kernel's tick may
     find them running several times in a row.
     """
-    chance = 4 * standard_error(share, samples)
+    chance = 4 * standard_error(share, count)
     if visits is not None:
-        chance = min(chance, 6 * visits / samples)
+        chance = min(chance, 6 * visits / count)
     return chance + 0.005
 
 
@@ -84,19 +84,15 @@ def marks(name):
 
 
 class Run:
-    """A profiled run: what it printed, its profile, and the truth about it if it told."""
+    """A profiled run: its profile, and the truth that the program printed."""
 
-    def __init__(self, result, profile, program):
-        self.stdout, self.stderr = result.stdout, result.stderr
-        self.profile = profile
+    def __init__(self, program, stdout, profile):
         self.program = program
+        self.truth = json.loads(stdout.splitlines()[-1])
+        self.profile = profile
 
-    @functools.cached_property
-    def truth(self):
-        return json.loads(self.stdout.splitlines()[-1])
-
-    def file(self, path=None):
-        return self.profile["files"][str(path or self.program)]
+    def file(self):
+        return self.profile["files"][str(self.program)]
 
     @functools.cached_property
     def marked(self):
@@ -122,27 +118,24 @@ class Run:
         return [line for file in self.profile["files"].values() for line in file["lines"]]
 
 
-def launch(scalene, python, words, directory, options=(), **named):
-    """Run `scalene run` in a directory; the profile's path is next to the program's files."""
+def launch(scalene, python, words, directory, text=""):
+    """`scalene run` in a directory, with a text as standard input: what it printed, its profile."""
     outfile = os.path.join(str(directory), "truth-profile.json")
     command = [scalene, "run", "--python", python, "-o", outfile]
-    command += ["--cpu-sampling-rate", SAMPLING_RATE, *options, *map(str, words)]
-    named.setdefault("stdin", None if "input" in named else subprocess.DEVNULL)
-    if named["stdin"] is None:
-        del named["stdin"]
+    command += ["--cpu-sampling-rate", SAMPLING_RATE, *map(str, words)]
     result = subprocess.run(
         command,
         cwd=str(directory),
+        input=text,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
         timeout=60,
         encoding="utf-8",
-        **named
     )
     assert result.returncode == 0, result.stdout + result.stderr
     with open(outfile, encoding="utf-8") as stream:
-        return result, json.load(stream)
+        return result.stdout, json.load(stream)
 
 
 @functools.lru_cache(maxsize=None)
@@ -151,7 +144,7 @@ def run(scalene, python, name):
     directory = tempfile.mkdtemp(prefix="scalene-truth-")
     try:
         program = PROGRAMS / name
-        result, profile = launch(scalene, python, [program], directory)
+        stdout, profile = launch(scalene, python, [program], directory)
     finally:
         shutil.rmtree(directory)
-    return Run(result, profile, program)
+    return Run(program, stdout, profile)

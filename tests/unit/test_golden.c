@@ -27,7 +27,8 @@
 #define HELPER  GOLDEN "/basic/helper.py"
 #define JSON_PY "/nowhere/lib/python3.12/json/__init__.py"
 
-enum { MS = 1000000 };
+/* Pids beyond what any kernel gives: nobody runs by them. */
+enum { MS = 1000000, PARENT = 5000100, CHILD = 5000200 };
 
 static char directory[] = "/tmp/scalene-test-XXXXXX";
 
@@ -40,8 +41,10 @@ static void command(struct arena_make *make, const char *words, size_t bytes)
 static void make_parent(void)
 {
     struct arena_make make;
-    arena_make_init(&make, 100);
+    arena_make_init(&make, PARENT);
     make.header.ended = 1;
+    make.header.has_status = 1;
+    make.header.exit_status = 3;
     make.header.start_cpu_ns = 20 * MS;
     make.header.beat_cpu_ns = 970 * MS;
     make.header.on_ns = 1200 * (uint64_t)MS;
@@ -82,8 +85,8 @@ static void make_parent(void)
     arena_make_cell(&make, at_sleep, WIRE_WAIT_SLEEP, 20, 200 * MS, 200 * MS);
     arena_make_cell(&make, inner, WIRE_WAIT_GIL, 4, 40 * MS, 0);
 
-    uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, 100, "python3", true);
-    uint16_t pool = (uint16_t)arena_make_thread(&make, 0x2000, 101, "pool-1", false);
+    uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, PARENT, "python3", true);
+    uint16_t pool = (uint16_t)arena_make_thread(&make, 0x2000, PARENT + 1, "pool-1", false);
     arena_make_log(&make, 1 * MS, inner, thread, WIRE_CPU_PYTHON, 3, 30000);
     arena_make_log(&make, 31 * MS, inner, thread, WIRE_CPU_PYTHON, 2, 20000);
     arena_make_log(&make, 60 * MS, in_lambda, thread, WIRE_CPU_PYTHON, 1, 10000);
@@ -106,7 +109,7 @@ static void make_parent(void)
     make.header.memory.start_rss_bytes = 8 << 20;
     make.header.memory.interval_bytes = 128 << 10;
     make.header.beat_mono_ns = make.header.start_mono_ns + 1200 * (uint64_t)MS;
-    char *path = mem_format("%s/100-0.arena", directory);
+    char *path = mem_format("%s/%d-0.arena", directory, PARENT);
     arena_make_write(&make, path);
     free(path);
     arena_make_release(&make);
@@ -116,8 +119,8 @@ static void make_parent(void)
 static void make_child(void)
 {
     struct arena_make make;
-    arena_make_init(&make, 200);
-    make.header.ppid = 100;
+    arena_make_init(&make, CHILD);
+    make.header.ppid = PARENT;
     make.header.flags = WIRE_PROCESS_FORKED;
     make.header.start_mono_ns += 300 * MS;
     make.header.start_real_ns += 300 * MS;
@@ -130,9 +133,9 @@ static void make_child(void)
     uint32_t at_total = arena_make_frame(&make, 0, module, 23);
     uint32_t inner = arena_make_frame(&make, at_total, total, 11);
     arena_make_cell(&make, inner, WIRE_CPU_PYTHON, 10, 100 * MS, 0);
-    uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, 200, "python3", true);
+    uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, CHILD, "python3", true);
     arena_make_log(&make, 0, inner, thread, WIRE_CPU_PYTHON, 10, 100000);
-    char *path = mem_format("%s/200-0.arena", directory);
+    char *path = mem_format("%s/%d-0.arena", directory, CHILD);
     arena_make_write(&make, path);
     free(path);
     arena_make_release(&make);
@@ -224,9 +227,9 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    const char *const names[] = {"100-0.arena", "200-0.arena"};
+    static const int pids[] = {PARENT, CHILD};
     for (size_t i = 0; i < 2; i++) {
-        char *path = mem_format("%s/%s", directory, names[i]);
+        char *path = mem_format("%s/%d-0.arena", directory, pids[i]);
         unlink(path);
         free(path);
     }

@@ -118,6 +118,37 @@ static void test_lines(void **state)
     profile_release(&p);
 }
 
+/* `stacks` shows traced frames alone: there two stacks look alike, and share its time by hits. */
+static void test_times_of_stacks(void **state)
+{
+    (void)state;
+#define FRAME(name, file, line)                                                                    \
+    "{\"display_name\":\"" name "\",\"filename_or_module\":\"" file "\",\"line\":" line "}"
+    struct profile p = read_text(
+        "{\"elapsed_time_sec\":1,\"total_time_sec\":8,\"files\":{},\"combined_stacks\":["
+        "[[" FRAME("f", "/p/small.py", "3") "," FRAME(
+            "g", "/lib/l.py",
+            "7") "],1],"
+                 "[[" FRAME(
+                     "f", "/p/small.py",
+                     "3") "],3],"
+                          "[[" FRAME(
+                              "g", "/lib/l.py",
+                              "7") "],2]],"
+                                   "\"stacks\":[[[\"/p/small.py "
+                                   "f:3;\"],{\"c_time\":0.25,\"count\":4,\"cpu_samples\":0.75,"
+                                   "\"python_time\":0.375}],7,[[3],{}],[],[{},[]]]}");
+#undef FRAME
+    assert_int_equal(p.stack_count, 3);
+    assert_true(p.stacks[0].frames[0].traced && !p.stacks[0].frames[1].traced);
+    assert_true(p.stacks[0].time.python_sec == 0.75 && p.stacks[0].time.native_sec == 0.5);
+    assert_true(p.stacks[0].time.system_sec == 0.25);
+    assert_true(p.stacks[1].time.python_sec == 2.25 && p.stacks[1].time.native_sec == 1.5);
+    assert_false(p.stacks[2].frames[0].traced);
+    assert_true(profile_time_sum(&p.stacks[2].time) == 0);
+    profile_release(&p);
+}
+
 static void test_original(void **state)
 {
     (void)state;
@@ -348,6 +379,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ours),
         cmocka_unit_test(test_lines),
+        cmocka_unit_test(test_times_of_stacks),
         cmocka_unit_test(test_original),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_many_stamps_are_thinned),

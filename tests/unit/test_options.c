@@ -1,4 +1,4 @@
-/* The command line of `run` and `view`: what is ours, what is the program's, what is a mistake. */
+/* The command line: what is ours, what is the program's, what is a mistake. */
 #include "cmd/help.h"
 #include "cmd/options.h"
 
@@ -205,6 +205,36 @@ static void mistakes(void **state)
                    "'never')");
 }
 
+static void other_verbs(void **state)
+{
+    struct options options;
+    for (int verb = VERB_ON; verb <= VERB_SNAPSHOT; verb++) {
+        parse(&options, (enum option_verb)verb, WORDS("--pid", "12"));
+        assert_int_equal(options.control.pid, 12);
+        assert_null(options.control.outfile);
+        options_release(&options);
+        parse(&options, (enum option_verb)verb, WORDS("-h"));
+        assert_int_equal(options.help, OPTION_HELP);
+        options_release(&options);
+        assert_mistake((enum option_verb)verb, WORDS("--pid", "12", "x"),
+                       "unrecognized arguments: x");
+        assert_mistake((enum option_verb)verb, WORDS("--pid", "0"),
+                       "argument --pid: must be between 1 and 2147483647, not '0'");
+        assert_mistake((enum option_verb)verb, (char **)(const char *[]){NULL},
+                       "the following arguments are required: --pid");
+    }
+    assert_mistake(VERB_OFF, WORDS("--pid", "12", "-o", "x"), "unrecognized arguments: -o");
+    parse(&options, VERB_MERGE, WORDS("a.json", "-o", "c", "b.json", "d.json"));
+    assert_words(&options, WORDS("a.json", "b.json", "d.json"));
+    assert_string_equal(options.merge.outfile, "c");
+    options_release(&options);
+    parse(&options, VERB_RECOVER, WORDS("--list", "/tmp/x"));
+    assert_true(options.recover.list);
+    assert_words(&options, WORDS("/tmp/x"));
+    options_release(&options);
+    assert_mistake(VERB_RECOVER, WORDS("a", "b"), "unrecognized arguments: b");
+}
+
 static void absurd_numbers(void **state)
 {
     static const char *const rates[] = {"0",   "-1", "nan",     "inf",   "-inf",
@@ -289,7 +319,7 @@ int main(void)
         cmocka_unit_test(verbatim),       cmocka_unit_test(abbreviations),
         cmocka_unit_test(help),           cmocka_unit_test(mistakes),
         cmocka_unit_test(absurd_numbers), cmocka_unit_test(table_is_sound),
-        cmocka_unit_test(help_text),
+        cmocka_unit_test(help_text),      cmocka_unit_test(other_verbs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

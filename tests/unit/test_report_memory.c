@@ -21,7 +21,8 @@
 #define PROGRAM        "/nowhere/program/main.py"
 #define NEAR(a, b, by) assert_true(fabs((a) - (b)) <= (by))
 
-enum { MS = 1000000, MIB = 1 << 20, LEAK_LINE = 5, OTHER_LINE = 6 };
+/* PID: of no process. */
+enum { MS = 1000000, MIB = 1 << 20, LEAK_LINE = 5, OTHER_LINE = 6, PID = 5000100 };
 
 struct fixture {
     char directory[32];
@@ -37,7 +38,7 @@ static int set_up(void **state)
     if (!mkdtemp(fixture.directory))
         return -1;
     struct arena_make *make = &fixture.make;
-    arena_make_init(make, 100);
+    arena_make_init(make, PID);
     make->header.flags = WIRE_PROCESS_MEMORY | WIRE_PROCESS_FIRST;
     make->header.on_ns = 1000 * (uint64_t)MS;
     make->header.beat_mono_ns = make->header.start_mono_ns + 1000 * (uint64_t)MS;
@@ -54,7 +55,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char *path = mem_format("%s/100-0.arena", f->directory);
+    char *path = mem_format("%s/%d-0.arena", f->directory, PID);
     unlink(path);
     free(path);
     profile_release(&f->profile);
@@ -64,7 +65,7 @@ static int tear_down(void **state)
 
 static const struct profile_memory *report(struct fixture *f, uint32_t line)
 {
-    char *path = mem_format("%s/100-0.arena", f->directory);
+    char *path = mem_format("%s/%d-0.arena", f->directory, PID);
     arena_make_write(&f->make, path);
     free(path);
     struct report_config config = {
@@ -290,7 +291,7 @@ static void damaged_anywhere(void **state)
     pattern(f, few);
     struct buf image = {0};
     arena_make_image(&f->make, &image);
-    char *path = mem_format("%s/100-0.arena", f->directory);
+    char *path = mem_format("%s/%d-0.arena", f->directory, PID);
     struct report_config config = {
         .session_directory = f->directory,
         .program = PROGRAM,

@@ -256,17 +256,41 @@ static void ticks_while_waiting(void **state)
     session_close(&session);
 }
 
-static void cpu_time_is_known(void **state)
+static bool is_third(void *context)
 {
-    const char *command[] = {"/bin/sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done",
-                             NULL};
+    return ++*(int *)context == 3;
+}
+
+static bool never(void *context)
+{
+    kill(getpid(), *(int *)context);
+    return false;
+}
+
+/* Answers end it, and signals; SIGTERM stays for later. */
+static void lingers_until_told(void **state)
+{
+    const char *command[] = {"/bin/true", NULL};
     struct session_config config = shell(command);
     struct session session;
     struct err err = {""};
     assert_int_equal(session_open(&session, &config, &err), 0);
     assert_int_equal(session_spawn(&session, &config, &err), 0);
     assert_int_equal(session_wait(&session, 0, NULL, NULL, &err), 0);
-    assert_true(session.child_cpu_ns > 0);
+    int asked = 0, signals[] = {SIGINT, SIGTERM};
+    session_linger(is_third, &asked);
+    assert_int_equal(asked, 3);
+    sigset_t pending;
+    session_linger(never, &signals[0]);
+    sigpending(&pending);
+    assert_false(sigismember(&pending, SIGINT));
+    session_linger(never, &signals[1]);
+    sigpending(&pending);
+    assert_true(sigismember(&pending, SIGTERM));
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    assert_int_equal(sigwaitinfo(&set, NULL), SIGTERM);
     session_close(&session);
 }
 
@@ -339,7 +363,7 @@ int main(void)
         cmocka_unit_test(signals_are_passed_on),
         cmocka_unit_test(mask_and_dispositions_are_inherited),
         cmocka_unit_test(ticks_while_waiting),
-        cmocka_unit_test(cpu_time_is_known),
+        cmocka_unit_test(lingers_until_told),
         cmocka_unit_test(stops_and_goes_on_with_the_program),
         cmocka_unit_test(a_late_signal_waits_for_the_cleaning),
         cmocka_unit_test(a_blank_in_tmpdir_is_avoided),

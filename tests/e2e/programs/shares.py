@@ -14,7 +14,7 @@ ROUNDS = 20000
 DEPTH = 12
 NUMBERS = list(range(ROUNDS))
 FEW = [1, 2, 3]
-EXECUTED = compile("total = 0\nfor i in range(%d):\n    total += i * 7\n" % ROUNDS, "<string>", "exec")
+EXECUTED = compile("for i in range(%d):\n    total = i * 7\n" % ROUNDS, "<string>", "exec")
 EVALUATED = compile("[i * 7 for i in range(%d)]" % ROUNDS, "<string>", "eval")
 
 

@@ -70,7 +70,8 @@ def wait_accept():
 
 def wait_pipe():
     child = subprocess.Popen(SLEEP, stdout=subprocess.PIPE)
-    child.stdout.read()  #: pipe
+    with section("pipe"):
+        child.stdout.read()  #: pipe
     child.wait()
 
 
@@ -146,7 +147,7 @@ def wait_fsync():
     with open("fsync.data", "wb", buffering=0) as stream:
         end = time.perf_counter() + 2 * SECONDS
         while time.perf_counter() < end and stream.tell() < 64 << 20:
-            stream.write(bytes(1 << 20))
+            stream.write(bytes(1 << 16))
             with section("fsync"):
                 os.fsync(stream.fileno())  #: fsync
     os.unlink("fsync.data")
@@ -163,8 +164,8 @@ def wait_alternate():
 
 busy("compute", SECONDS, compute)
 for name, function in list(globals().items()):
-    if name in ("wait_fsync", "wait_held_lock", "wait_alternate"):
-        function()
+    if name in ("wait_pipe", "wait_held_lock", "wait_fsync", "wait_alternate"):
+        function()  # has sections of its own
     elif name.startswith("wait_"):
         with section(name[5:]):
             function()

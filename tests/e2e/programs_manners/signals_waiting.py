@@ -54,6 +54,27 @@ def waited_for():
     return result, surprises
 
 
+def waiting_thread():
+    """All threads block a signal, one waits for it: the usual way to take signals in one place."""
+    result = []
+    wanted = {signal.SIGUSR1, MIDDLE, LAST}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, wanted)
+
+    def wait():
+        result.append(sorted(map(int, signal.pthread_sigmask(signal.SIG_BLOCK, []))))
+        for _ in wanted:
+            result.append(int(signal.sigwait(wanted)))
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    for number in sorted(wanted):
+        os.kill(os.getpid(), number)
+        burn(0.02)
+    thread.join()
+    signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    return result
+
+
 def wakeup_descriptor():
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -111,6 +132,7 @@ def default_alarm_wakes_select():
 
 print(blocked_until_unblocked())
 print(waited_for())
+print(waiting_thread())
 print(wakeup_descriptor())
 print(interval_timers())
 print(default_alarm_wakes_select())

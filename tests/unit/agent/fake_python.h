@@ -18,6 +18,16 @@ struct fake_object {
     uint64_t words[64];
 };
 
+/* Objects live as long as the test program. */
+static inline struct fake_object *fake_alloc(void)
+{
+    static struct fake_object pool[8192];
+    static unsigned used;
+    if (used == sizeof pool / sizeof *pool)
+        abort();
+    return &pool[used++];
+}
+
 static inline void fake_put(struct fake_object *object, int32_t offset, uint64_t value)
 {
     memcpy((char *)object + offset, &value, sizeof value);
@@ -25,7 +35,7 @@ static inline void fake_put(struct fake_object *object, int32_t offset, uint64_t
 
 static inline struct fake_object *fake_new(const struct py_layout *l, uintptr_t type)
 {
-    struct fake_object *object = calloc(1, sizeof *object);
+    struct fake_object *object = fake_alloc();
     fake_put(object, l->ob_type, type);
     return object;
 }
@@ -57,7 +67,7 @@ static inline struct fake_object *fake_code(const struct py_layout *l, const cha
 static inline struct fake_object *fake_frame(const struct py_layout *l, struct fake_object *code,
                                              int at, struct fake_object *back, uint8_t owner)
 {
-    struct fake_object *frame = calloc(1, sizeof *frame);
+    struct fake_object *frame = fake_alloc();
     fake_put(frame, l->fr_code, (uintptr_t)code);
     fake_put(frame, l->fr_back, (uintptr_t)back);
     fake_put(frame, l->fr_instr, (uintptr_t)code + (uintptr_t)l->code_bytes + (uintptr_t)at);
@@ -68,7 +78,7 @@ static inline struct fake_object *fake_frame(const struct py_layout *l, struct f
 static inline struct fake_object *fake_thread(const struct py_layout *l, struct fake_object *frame,
                                               uintptr_t ident)
 {
-    struct fake_object *tstate = calloc(1, sizeof *tstate), *cframe = calloc(1, sizeof *cframe);
+    struct fake_object *tstate = fake_alloc(), *cframe = fake_alloc();
     fake_put(cframe, l->cframe_current, (uintptr_t)frame);
     fake_put(tstate, l->ts_cframe, (uintptr_t)cframe);
     fake_put(tstate, l->ts_thread_id, ident);

@@ -127,7 +127,7 @@ static void test_half_linked(void **state)
     struct fake_object *leaf = fake_frame(&layout, code, 4, NULL, 0);
     struct fake_object *tstate = fake_thread(&layout, leaf, 7);
     uintptr_t good = tstate->words[layout.ts_cframe / 8];
-    struct fake_object *cframe = calloc(1, sizeof *cframe);
+    struct fake_object *cframe = fake_alloc();
     fake_put(cframe, layout.cframe_current, 0xBAD0);
     fake_put(cframe, layout.cframe_previous, good);
     fake_put(tstate, layout.ts_cframe, (uintptr_t)cframe);
