@@ -43,22 +43,20 @@ static void forget(struct slot *slot)
     os_close(&slot->delay_fd);
 }
 
-/* A thread seen for the first time: only remember its clocks. */
-static void adopt(struct slot *slot, uint32_t serial, uint64_t now_ns)
+/* A thread seen for the first time: its clocks start where it began. */
+static void adopt(struct slot *slot, uint32_t serial)
 {
     if (slot->seen_serial)
         forget(slot);
     slot->syscall_fd = slot->delay_fd = -1;
     slot->seen_serial = serial;
-    slot->pass_wall_ns = now_ns;
+    slot->pass_wall_ns = slot->begin_wall_ns;
+    slot->pass_cpu_ns = slot->begin_cpu_ns;
     slot->valid_cpu_ns = slot->pending_ns = slot->pending_charged_ns = slot->waited_ns = 0;
     slot->wait_node = slot->wait_kind = 0;
+    slot->starved_ns = 0;
     slot->placed = false;
     slot->wait_log = (struct log_cursor){0};
-    if (!os_thread_cpu_of(slot->tid, &slot->pass_cpu_ns))
-        slot->pass_cpu_ns = 0;
-    if (!os_thread_starved_ns(slot->tid, &slot->delay_fd, keep_descriptors, &slot->starved_ns))
-        slot->starved_ns = 0;
 }
 
 static uintptr_t tstate_of(struct slot *slot)
@@ -141,9 +139,8 @@ static void observe(struct pass *pass, struct slot *slot)
     slot->before_kind = slot->wait_kind;
     slot->placed = slot->runnable = false;
     if (serial != slot->seen_serial) {
-        adopt(slot, serial, pass->now_ns);
+        adopt(slot, serial);
         pass->any_moved = true;
-        return;
     }
     uint64_t cpu_ns;
     if (!os_thread_cpu_of(slot->tid, &cpu_ns))
@@ -220,6 +217,20 @@ static void add_pending(struct slot *slot, uint32_t node, enum wire_kind kind, u
     slot->pending_charged_ns -= charged_ns;
 }
 
+/* So much of what is pending was for want of a processor.  A thread not yet sampled on the CPU has
+ * no line for that. */
+static void add_starved(struct slot *slot, uint64_t ns, uint64_t now_ns)
+{
+    uint32_t node = atomic_load_explicit(&slot->last_node, memory_order_relaxed);
+    if (!node)
+        node = tables_node(&agent.tables, 0, WIRE_FRAME_INTERPRETER, 0, 0, 0);
+    uint64_t starved = ns < slot->pending_ns ? ns : slot->pending_ns;
+    uint64_t charged = slot->pending_charged_ns < starved ? slot->pending_charged_ns : starved;
+    add(slot, node, WIRE_WAIT_STARVED, starved, charged, now_ns);
+    slot->pending_ns -= starved;
+    slot->pending_charged_ns -= charged;
+}
+
 /* Write down what one thread waited in this pass. */
 static void settle(const struct pass *pass, struct slot *slot)
 {
@@ -228,14 +239,12 @@ static void settle(const struct pass *pass, struct slot *slot)
     uint32_t cpu_node = atomic_load_explicit(&slot->last_node, memory_order_relaxed);
     slot->pending_ns += slot->wait_ns;
     slot->pending_charged_ns += slot->charge_ns < slot->wait_ns ? slot->charge_ns : slot->wait_ns;
-    if (slot->starve_ns >= WAIT_NOTICE_NS && cpu_node) {
-        /* The kernel tells of a delay when it is over: it may reach back into earlier passes. */
-        uint64_t starved = slot->starve_ns < slot->pending_ns ? slot->starve_ns : slot->pending_ns;
-        uint64_t charged = slot->pending_charged_ns < starved ? slot->pending_charged_ns : starved;
-        add(slot, cpu_node, WIRE_WAIT_STARVED, starved, charged, pass->now_ns);
-        slot->pending_ns -= starved;
-        slot->pending_charged_ns -= charged;
-    }
+    /* The kernel tells of a delay when it is over: it may reach back into earlier passes. */
+    if (slot->starve_ns >= WAIT_NOTICE_NS)
+        add_starved(slot, slot->starve_ns, pass->now_ns);
+    /* What it is charged for being ready to run is not for the lock it then waits at. */
+    if (slot->placed && !slot->is_main && !waits_outside(slot) && slot->pending_charged_ns)
+        add_starved(slot, slot->pending_charged_ns, pass->now_ns);
     bool left = slot->before_node && (!slot->placed || slot->before_node != slot->wait_node ||
                                       slot->before_kind != slot->wait_kind);
     if (left) /* its old wait ended somewhere in this pass: on average in the middle of the wait */
@@ -252,6 +261,22 @@ static void settle(const struct pass *pass, struct slot *slot)
     }
 }
 
+/* A thread is gone: what it waited since the last pass goes where it was last seen waiting. */
+static void settle_ended(const struct pass *pass, struct slot *slot)
+{
+    if (slot->seen_serial == atomic_load(&slot->serial)) {
+        uint64_t used_ns = slot->end_cpu_ns - slot->pass_cpu_ns;
+        uint64_t wall_ns = slot->end_wall_ns - slot->pass_wall_ns;
+        if (wall_ns > used_ns)
+            slot->pending_ns += wall_ns - used_ns;
+        if (slot->wait_node)
+            add_pending(slot, slot->wait_node, (enum wire_kind)slot->wait_kind, 1, pass->now_ns);
+    }
+    if (slot->seen_serial)
+        forget(slot);
+    slot->seen_serial = 0;
+}
+
 static void look_at_threads(struct pass *pass)
 {
     unsigned used = threads_used();
@@ -261,9 +286,7 @@ static void look_at_threads(struct pass *pass)
         if (state == SLOT_LIVE) {
             observe(pass, slot);
         } else if (state == SLOT_ENDED) {
-            if (slot->seen_serial)
-                forget(slot);
-            slot->seen_serial = 0;
+            settle_ended(pass, slot);
             threads_free(slot);
         }
     }
@@ -278,8 +301,12 @@ static void skip_time(uint64_t now_ns)
 {
     for (unsigned i = 0; i < threads_used(); i++) {
         struct slot *slot = threads_slot(i);
-        if (atomic_load(&slot->state) == SLOT_LIVE)
-            adopt(slot, atomic_load(&slot->serial), now_ns);
+        if (atomic_load(&slot->state) != SLOT_LIVE)
+            continue;
+        adopt(slot, atomic_load(&slot->serial));
+        slot->pass_wall_ns = now_ns;
+        os_thread_cpu_of(slot->tid, &slot->pass_cpu_ns);
+        os_thread_starved_ns(slot->tid, &slot->delay_fd, keep_descriptors, &slot->starved_ns);
     }
 }
 

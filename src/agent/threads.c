@@ -103,6 +103,7 @@ static void begin(struct slot *slot)
     slot->log = (struct log_cursor){0};
     slot->root_frame = 0;
     slot->root_misses = 0;
+    slot->begin_wall_ns = os_mono_ns();
     slot->begin_cpu_ns = slot->last_cpu_ns = os_thread_cpu_ns();
     slot->carry_ns = slot->is_main ? 0 : atomic_exchange(&agent.arena.header->carry_ns, 0);
     atomic_store(&slot->tstate, 0);
@@ -134,6 +135,8 @@ static void end(void *argument)
     if (slot->has_timer)
         os_timer_delete(slot->timer);
     uint64_t cpu = os_thread_cpu_ns();
+    slot->end_cpu_ns = cpu;
+    slot->end_wall_ns = os_mono_ns();
     if (atomic_load(&agent.control->on))
         atomic_fetch_add(&agent.arena.header->carry_ns, cpu - slot->last_cpu_ns + slot->carry_ns);
     if (slot->record) {

@@ -46,8 +46,9 @@ struct slot {
     void *(*start)(void *);
     void *start_argument;
 
-    uint64_t begin_cpu_ns;
-    uint64_t last_cpu_ns;       /* (own) clock at the last sample */
+    uint64_t begin_cpu_ns, begin_wall_ns;
+    uint64_t end_cpu_ns, end_wall_ns; /* set before the slot is SLOT_ENDED */
+    uint64_t last_cpu_ns;             /* (own) clock at the last sample */
     uint64_t carry_ns;          /* (own) CPU of ended threads to be charged with the next sample */
     uint32_t random;            /* (own) */
     struct log_cursor log;      /* (own) */

@@ -32,6 +32,8 @@ def newest(newest_python, scalene, tmp_path):
 
 def mask(text):
     """Thread idents and addresses differ from run to run."""
+    # From 3.14 on faulthandler shows the C stack too, where our handler stands before its own.
+    text = re.sub(r'  Binary file "[^"]*libscalene.so".*\n', "", text)
     return re.sub(r"0x[0-9a-f]+", "0xN", text)
 
 
@@ -91,7 +93,7 @@ FROM_OUTSIDE = [
 def test_signal_from_outside(newest, ending, number, status, said, to):
     launcher = start(newest, PROGRAM, ending)
     target = launcher.pid if to == "launcher" else child_of(launcher.pid)
-    subprocess.check_call(["kill", "-%d" % number, str(target)])
+    os.kill(target, number)
     stdout, stderr = launcher.communicate(timeout=30)
     assert launcher.returncode == status, stderr
     assert stdout == said
@@ -100,7 +102,7 @@ def test_signal_from_outside(newest, ending, number, status, said, to):
 
 def test_kill_9_from_outside(both):
     launcher = start(both, PROGRAM, "busy")
-    subprocess.check_call(["kill", "-9", str(child_of(launcher.pid))])
+    os.kill(child_of(launcher.pid), signal.SIGKILL)
     launcher.communicate(timeout=30)
     assert launcher.returncode == 128 + signal.SIGKILL
     assert_profile_has_the_work(both.read_profile())

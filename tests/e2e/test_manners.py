@@ -253,11 +253,13 @@ def test_no_room_anywhere(newest, tiny_filesystem):
     trial = subprocess.run([*private, "true"], stderr=subprocess.PIPE, universal_newlines=True)
     if trial.returncode:
         pytest.skip("no private mounts here: " + trial.stderr.strip())
-    plain = newest.plain(LIMITED)
+    program = BUILD / "limited.py"  # the tree may be below /tmp too
+    shutil.copy(str(LIMITED), str(program))
+    plain = newest.plain(program)
     newest.scalene = "/mnt/" + os.path.relpath(newest.scalene, str(BUILD))
     newest.profile_path = "/dev/null/nowhere.json"
     done = subprocess.run(
-        [*private, *newest.profiled_command(LIMITED)],
+        [*private, *newest.profiled_command("/mnt/limited.py")],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

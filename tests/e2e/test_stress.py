@@ -113,7 +113,8 @@ def test_6000_short_threads(both):
     loop = line_of("short_threads.py", "sum(range(200))")
     hit = lines_hit(profile, "short_threads.py")
     in_work = sum(sec for number, sec in hit.items() if loop - 4 <= number <= loop + 1)
-    assert in_work == pytest.approx(in_threads, rel=0.15)
+    # A thread's birth and end are its own CPU time too, and are charged with the rest of it.
+    assert 0.85 * in_threads <= in_work <= in_all
     # The kernel's part of a thread's birth and death is the thread's own too, but never sampled.
     assert sampled_sec(profile) > 0.85 * own_sec(profile)
 

@@ -44,13 +44,15 @@ def test_idle_workers_are_charged_nothing(threads):
     idle = threads.marked["idle"]
     assert truth.cpu(idle) <= 0.01 * truth.cpu(threads.profile)
     assert idle["system_sec"] == 0
-    # Three of them wait almost from the beginning to the end.
-    assert idle["waits"]["lock"] >= 0.8 * 3 * threads.truth["wall"]
+    # Three of them wait almost from the beginning to the end; a machine that stalls delays them.
+    stalled = threads.profile["waits"].get("starved", 0)
+    assert idle["waits"]["lock"] >= 0.8 * 3 * threads.truth["wall"] - stalled
 
 
 def test_idle_pool_is_charged_nothing(threads):
-    untraced = threads.profile["untraced"]
-    assert untraced["system_sec"] <= 0.03 * threads.profile["total_time_sec"]
+    """Its tasks sleep once, in library code; a machine that stalls just then is not its doing."""
+    untraced, stalled = threads.profile["untraced"], threads.profile["waits"].get("starved", 0)
+    assert untraced["system_sec"] <= 0.03 * threads.profile["total_time_sec"] + stalled
 
 
 def test_sleeper_beside_work_is_charged_for_idle_moments_only(threads):

@@ -16,16 +16,22 @@ print("done")
 """
 
 
-def has_shared_library(python):
-    """Only then does a preloaded Py_GetVersion stand in front of the interpreter's own."""
-    asked = "import sysconfig; print(sysconfig.get_config_var('Py_ENABLE_SHARED'))"
-    return subprocess.check_output([python, "-c", asked], text=True).strip() == "1"
+FIXTURE = BUILD / "tests/unit/libversion_fixture.so"
+
+
+def can_be_fooled(python):
+    """A preloaded Py_GetVersion stands in front of a shared libpython's, not of an executable's."""
+    return subprocess.check_output(
+        [python, "-c", "import sys; print(sys.version)"],
+        env={**os.environ, "LD_PRELOAD": str(FIXTURE)},
+        text=True,
+    ).startswith("3.99")
 
 
 @pytest.fixture(scope="module")
 def shared_python():
     for python in PYTHONS:
-        if has_shared_library(python):
+        if can_be_fooled(python):
             return python
     pytest.skip("every interpreter here is linked statically")
 
@@ -33,10 +39,9 @@ def shared_python():
 def test_unknown_python(scalene, shared_python, tmp_path):
     program, out = tmp_path / "program.py", tmp_path / "out.json"
     program.write_text(PROGRAM)
-    fixture = BUILD / "tests/unit/libversion_fixture.so"
     result = subprocess.run(
         [scalene, "run", "--python", shared_python, "-o", str(out), str(program)],
-        env={**os.environ, "LD_PRELOAD": str(fixture)},
+        env={**os.environ, "LD_PRELOAD": str(FIXTURE)},
         capture_output=True,
         text=True,
     )

@@ -3,7 +3,10 @@
 import threading
 import time
 
-threading.stack_size(32768)
+try:
+    threading.stack_size(32768)
+except ValueError as error:  # 3.14 and later name a larger one: "size must be at least 53248 bytes"
+    threading.stack_size(int(str(error).split()[-2]))
 done = []
 
 
