@@ -146,16 +146,28 @@ static void signal_set(sigset_t *set)
 }
 
 /* SIGCHLD may have been inherited as ignored; children would then vanish unseen.  A file that may
- * not grow (RLIMIT_FSIZE) is to be an error, not our death. */
+ * not grow (RLIMIT_FSIZE), or a pipe nobody reads our messages from, is to be an error and not our
+ * death: the profile is still to be written. */
+static const struct {
+    int signal;
+    void (*handler)(int);
+} own_actions[SESSION_SIGNALS] = {{SIGCHLD, SIG_DFL}, {SIGXFSZ, SIG_IGN}, {SIGPIPE, SIG_IGN}};
+
+static void restore_actions(const struct session *session)
+{
+    for (int i = 0; i < SESSION_SIGNALS; i++)
+        sigaction(own_actions[i].signal, &session->outer_actions[i], NULL);
+}
+
 static void take_signals(struct session *session)
 {
     sigset_t set;
     signal_set(&set);
     sigprocmask(SIG_BLOCK, &set, &session->outer_mask);
-    struct sigaction plain = {.sa_handler = SIG_DFL};
-    sigaction(SIGCHLD, &plain, &session->outer_child_action);
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    sigaction(SIGXFSZ, &ignore, &session->outer_size_action);
+    for (int i = 0; i < SESSION_SIGNALS; i++) {
+        struct sigaction own = {.sa_handler = own_actions[i].handler};
+        sigaction(own_actions[i].signal, &own, &session->outer_actions[i]);
+    }
     session->has_signals = true;
 }
 
@@ -171,8 +183,7 @@ static void give_signals_back(struct session *session)
     sigaddset(&own, SIGCONT);
     while (sigtimedwait(&own, NULL, &now) > 0)
         continue;
-    sigaction(SIGCHLD, &session->outer_child_action, NULL);
-    sigaction(SIGXFSZ, &session->outer_size_action, NULL);
+    restore_actions(session);
     sigprocmask(SIG_SETMASK, &session->outer_mask, NULL);
     session->has_signals = false;
 }
@@ -237,8 +248,7 @@ static void release_environment(struct environment *env)
 static _Noreturn void become(const struct session *session, const struct session_config *config,
                              const struct environment *env, int report_fd)
 {
-    sigaction(SIGCHLD, &session->outer_child_action, NULL);
-    sigaction(SIGXFSZ, &session->outer_size_action, NULL);
+    restore_actions(session);
     sigprocmask(SIG_SETMASK, &session->outer_mask, NULL);
     execvpe(config->command[0], config->command, env->entries);
     int why = errno;

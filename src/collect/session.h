@@ -42,6 +42,8 @@ struct session_config {
     bool start_on;
 };
 
+enum { SESSION_SIGNALS = 3 };
+
 struct session {
     char *directory;
     struct wire_control *control;
@@ -49,7 +51,7 @@ struct session {
     int status;       /* as waitpid gives it, after session_wait */
     bool has_signals; /* those below are to be restored */
     sigset_t outer_mask;
-    struct sigaction outer_child_action, outer_size_action;
+    struct sigaction outer_actions[SESSION_SIGNALS];
 };
 
 /*

@@ -108,6 +108,24 @@ def test_kill_9_from_outside(both):
     assert_profile_has_the_work(both.read_profile())
 
 
+def test_nobody_listens(newest, tmp_path):
+    """Whoever read our messages has gone: the profile is written and the session removed."""
+    launcher = subprocess.Popen(
+        newest.profiled_command(PROGRAM, "wait"),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=newest.directory,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
+    assert b"ready\n" in launcher.stdout
+    launcher.stderr.close()
+    os.kill(child_of(launcher.pid), signal.SIGKILL)
+    assert launcher.wait(timeout=30) == 128 + signal.SIGKILL
+    assert_profile_has_the_work(newest.read_profile())
+    assert not list(tmp_path.glob("scalene-*"))
+
+
 def test_interrupt_from_the_terminal(newest):
     """Ctrl-C reaches launcher and program at once; the program must get it once only."""
     pid, terminal = pty.fork()
