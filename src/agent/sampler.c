@@ -345,6 +345,18 @@ static void grow_arena(int kept_fd)
         os_close(&fd);
 }
 
+/* A process whose threads have all ended, as one does that was forked off in a thread, ends with
+ * the last of them: that must not be us. */
+static bool is_alone(void)
+{
+    for (unsigned i = 0; i < threads_used(); i++) {
+        uint32_t state = atomic_load(&threads_slot(i)->state);
+        if (state == SLOT_LIVE || state == SLOT_TAKEN)
+            return false;
+    }
+    return true;
+}
+
 static void *sample_forever(void *argument)
 {
     (void)argument;
@@ -362,6 +374,8 @@ static void *sample_forever(void *argument)
         uint64_t interval_ns =
             agent.control->wait_interval_ns * (spread < SPREAD_MAX ? spread : SPREAD_MAX);
         objects_sleep(interval_ns);
+        if (is_alone())
+            return NULL;
         struct clocks clocks = read_clocks();
         struct pass pass = {.now_ns = os_mono_ns()};
         pass.wall_ns = pass.now_ns - last_ns;

@@ -154,3 +154,23 @@ def test_nothing_is_left_behind(newest, tmp_path):
     for ending in ("normal", "kill", "exec"):
         newest.profiled(PROGRAM, ending, env={"TMPDIR": str(temporary)})
         assert list(temporary.iterdir()) == []
+
+
+def test_child_forked_off_in_a_thread_ends_with_its_last_thread(scalene, python, tmp_path):
+    """Nobody calls exit() there: the process ends when no thread is left, and ours must not stay."""
+    program = tmp_path / "forked.py"
+    program.write_text(
+        "import os, threading\n"
+        "def work():\n"
+        "    pid = os.fork()\n"
+        "    if pid:\n"
+        "        print(os.waitpid(pid, 0)[1])\n"
+        "thread = threading.Thread(target=work)\n"
+        "thread.start()\n"
+        "thread.join()\n"
+    )
+    result = subprocess.run(
+        [scalene, "run", "--python", python, "-o", str(tmp_path / "out.json"), str(program)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=30,
+    )
+    assert (result.returncode, result.stdout) == (0, "0\n"), result.stderr
