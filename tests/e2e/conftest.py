@@ -7,11 +7,17 @@ environment variables, all optional:
 """
 
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+# Started in the background these are ignored, and would stay so in every program the tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for number in (signal.SIGQUIT, signal.SIGHUP):
+    signal.signal(number, signal.SIG_DFL)
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SCALENE_BUILD", "build")

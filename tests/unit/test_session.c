@@ -354,6 +354,10 @@ static void a_blank_in_tmpdir_is_avoided(void **state)
 
 int main(void)
 {
+    /* Started in the background they are ignored, and stay so in every program below. */
+    signal(SIGINT, SIG_DFL);
+    signal(SIGQUIT, SIG_DFL);
+    signal(SIGHUP, SIG_DFL);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(directory_and_control),
         cmocka_unit_test(closing_tells_who_stays),
