@@ -7,16 +7,53 @@
  */
 #undef _FILE_OFFSET_BITS /* it would make mmap() another name of mmap64(): both are defined here   \
                           */
+#include "agent/mappings.h"
 #include "agent/agent.h"
 #include "agent/blocks.h"
 #include "agent/heap.h"
 #include "agent/memory.h"
 
-#include <errno.h>
+#include <dlfcn.h>
 #include <stdarg.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+/* Until the constructor has found whom we stand in front of, the kernel is asked directly. */
+static void *ask_mmap(void *address, size_t size, int protection, int flags, int fd, off64_t offset)
+{
+    return (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
+}
+
+static int ask_munmap(void *address, size_t size)
+{
+    return (int)syscall(SYS_munmap, address, size);
+}
+
+static void *ask_mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    void *wanted = va_arg(rest, void *);
+    va_end(rest);
+    return (void *)syscall(SYS_mremap, old, old_size, new_size, flags, wanted);
+}
+
+static void *(*next_mmap)(void *, size_t, int, int, int, off64_t) = ask_mmap;
+static int (*next_munmap)(void *, size_t) = ask_munmap;
+static void *(*next_mremap)(void *, size_t, size_t, int, ...) = ask_mremap;
+
+void mappings_init(void)
+{
+    void *found[] = {dlsym(RTLD_NEXT, "mmap64"), dlsym(RTLD_NEXT, "munmap"),
+                     dlsym(RTLD_NEXT, "mremap")};
+    if (found[0])
+        *(void **)&next_mmap = found[0];
+    if (found[1])
+        *(void **)&next_munmap = found[1];
+    if (found[2])
+        *(void **)&next_mremap = found[2];
+}
 
 static bool is_interpreter(const void *caller)
 {
@@ -37,27 +74,39 @@ static void record(const void *block, size_t grown, size_t size, const void *cal
     memory_record(block, &sample);
 }
 
-static void *map(void *address, size_t size, int protection, int flags, int fd, off_t offset,
-                 const void *caller)
+/* Is this the program's own memory, which nobody else counts? */
+static bool is_followed(size_t size, int protection, int flags, const void *caller)
 {
-    void *block = (void *)syscall(SYS_mmap, address, size, protection, flags, fd, offset);
-    if (block == MAP_FAILED || size < WIRE_LARGE_LEAST || !(flags & MAP_ANONYMOUS) ||
-        flags & MAP_NORESERVE || !(protection & PROT_WRITE) || !memory_is_ready() ||
-        is_interpreter(caller) || heap_is_allocator(caller))
-        return block;
-    record(block, size, size, caller);
+    return size >= WIRE_LARGE_LEAST && (flags & MAP_ANONYMOUS) && !(flags & MAP_NORESERVE) &&
+           (protection & PROT_WRITE) && memory_is_ready() && !is_interpreter(caller) &&
+           !heap_is_allocator(caller);
+}
+
+static void *map_followed(void *address, size_t size, int protection, int flags, int fd,
+                          off64_t offset, const void *caller)
+{
+    void *block = next_mmap(address, size, protection, flags, fd, offset);
+    if (block != MAP_FAILED)
+        record(block, size, size, caller);
     return block;
+}
+
+/* All others are passed on as if we were not there, by a jump: whoever is next sees the caller. */
+AGENT_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd,
+                          off64_t offset)
+{
+    if (is_followed(size, protection, flags, __builtin_return_address(0)))
+        return map_followed(address, size, protection, flags, fd, offset,
+                            __builtin_return_address(0));
+    return next_mmap(address, size, protection, flags, fd, offset);
 }
 
 AGENT_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
-    return map(address, size, protection, flags, fd, offset, __builtin_return_address(0));
-}
-
-AGENT_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd,
-                          off64_t offset)
-{
-    return map(address, size, protection, flags, fd, offset, __builtin_return_address(0));
+    if (is_followed(size, protection, flags, __builtin_return_address(0)))
+        return map_followed(address, size, protection, flags, fd, offset,
+                            __builtin_return_address(0));
+    return next_mmap(address, size, protection, flags, fd, offset);
 }
 
 /* A mapping that is given back piece by piece counts as gone with its first page. */
@@ -65,7 +114,7 @@ AGENT_EXPORT int munmap(void *address, size_t size)
 {
     if (blocks_has(address) && !memory_self.busy)
         memory_forget(address);
-    return (int)syscall(SYS_munmap, address, size);
+    return next_munmap(address, size);
 }
 
 AGENT_EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
@@ -78,7 +127,7 @@ AGENT_EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags
         va_end(rest);
     }
     uint32_t records = blocks_has(old) ? memory_detach(old) : 0;
-    void *block = (void *)syscall(SYS_mremap, old, old_size, new_size, flags, wanted);
+    void *block = next_mremap(old, old_size, new_size, flags, wanted);
     if (!records)
         return block;
     bool moved = block != MAP_FAILED;

@@ -14,7 +14,7 @@ enum {
     SMALL_MAX = 512, /* what CPython's allocator serves itself */
     DUTY = 2,        /* one window in so many is looked at */
     WINDOW_NS = 5000000,
-    ALWAYS_NS = 300000000, /* the first moments are always looked at */
+    ALWAYS_NS = 1000000000, /* the first moments are always looked at */
 };
 /* From how much a second on there are windows, and from how little on none any more. */
 #define BUSY_BYTES_PER_SEC 100e6

@@ -41,3 +41,5 @@ def step(i):
 
 for i in range(ROUNDS):
     step(i)
+
+print("{}")  # there is no more truth than the mark
