@@ -113,3 +113,8 @@ uint64_t os_rss_bytes(void)
 void os_yield(void)
 {
 }
+
+_Atomic uint32_t *os_fork_mark(void)
+{
+    return NULL;
+}

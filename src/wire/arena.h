@@ -15,7 +15,8 @@
  *   section 8     block   struct wire_block    sampled blocks that are alive now
  *   section 9     foot    struct wire_foot     the footprint's course
  *
- * Sections 6 to 9 are empty unless memory is followed (allocation_window_bytes of the control file).
+ * Sections 6 to 9 are empty unless memory is followed (allocation_window_bytes of the control
+ * file).
  *
  * A section is an array that only grows.  Its place in the file is spaced for
  * `capacity` records; the first `committed` of them are backed by
@@ -102,13 +103,15 @@ enum wire_stacks_state {
 };
 
 enum wire_header_flags {
-    WIRE_PROCESS_JIT = 1u << 0,           /* CPython's JIT is on: lines in hot loops approximate */
-    WIRE_PROCESS_FREE_THREADED = 1u << 1, /* no GIL */
-    WIRE_PROCESS_FORKED = 1u << 2,        /* began by fork, without exec */
-    WIRE_PROCESS_FIRST = 1u << 3,         /* the one the launcher started */
-    WIRE_PROCESS_MEMORY = 1u << 4,        /* memory is followed */
-    WIRE_PROCESS_NO_OBJECTS = 1u << 5,    /* small Python objects are not: the interpreter's
-                                             allocator does not hand them to malloc */
+    WIRE_PROCESS_JIT = 1u << 0,            /* CPython's JIT is on: lines in hot loops approximate */
+    WIRE_PROCESS_FREE_THREADED = 1u << 1,  /* no GIL */
+    WIRE_PROCESS_FORKED = 1u << 2,         /* began by fork, without exec */
+    WIRE_PROCESS_FIRST = 1u << 3,          /* the one the launcher started */
+    WIRE_PROCESS_MEMORY = 1u << 4,         /* memory is followed */
+    WIRE_PROCESS_NO_OBJECTS = 1u << 5,     /* small Python objects are not: the interpreter's
+                                              allocator does not hand them to malloc */
+    WIRE_PROCESS_HIDDEN_OBJECTS = 1u << 6, /* for some time they were not: another hook was put in
+                                              front of the allocator */
 };
 
 struct wire_section {
