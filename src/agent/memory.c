@@ -34,7 +34,7 @@ static _Atomic uint32_t locked;
 static _Atomic uint32_t *fork_mark; /* 0: a child that no fork handler knows of */
 static _Atomic uint64_t interval_bytes;
 static uint64_t allocation_samples; /* copies do not count for the interval */
-static uint32_t free_blocks; /* chain of block records in no use */
+static uint32_t free_blocks;        /* chain of block records in no use */
 static uint32_t foot_skip;
 static uint64_t foot_last_live; /* at the last entry of the footprint's course */
 static _Atomic(void *) deferred[DEFERRED_MAX];

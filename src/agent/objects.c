@@ -77,7 +77,7 @@ static bool choose(struct memory_gap *gap, uint32_t *drawn_for, size_t size,
         return false;
     uint32_t factor = atomic_load_explicit(&windows_factor, memory_order_relaxed);
     uint32_t drawn = *drawn_for ? *drawn_for : 1;
-    windows_count(sample->bytes / drawn);
+    windows_count(sample->count / drawn, sample->bytes / drawn);
     gap->left_bytes /= factor;
     *drawn_for = factor;
     sample->bytes = sample->bytes / drawn * factor;

@@ -8,25 +8,28 @@
 
 enum {
     WORDS_MAX = 2 * WINDOWS_FUNCTIONS,
-    DUTY = 2, /* what is seen in windows stands for so much */
-    CYCLE_NS = 4000000,
+    DUTY = 2,               /* what is seen in windows stands for so much */
+    CYCLE_NS = 2000000,     /* closed and open, on average */
+    SLOWER_PERCENT = 6,     /* a program that is looked at needs so much longer for the same */
     LOOK_NS = 20000000,     /* CPU time between two looks at what the program does */
     ALWAYS_NS = 1000000000, /* CPU time at the start in which all is seen */
     KEPT_PART = 8,          /* a program that keeps one part in so many is seen all the time */
 };
-/* From how much a second on there are windows, and from how little on none any more. */
-#define BUSY_BYTES_PER_SEC 100e6
-#define CALM_BYTES_PER_SEC 50e6
+/* From how many allocations a second on there are windows, and from how few on none any more.  Each
+ * costs 1 to 3 ns. */
+#define BUSY_PER_SEC 10e6
+#define CALM_PER_SEC 6e6
 
 _Atomic uint32_t windows_factor = 1;
 
-static _Atomic uint64_t counted_bytes;
+static _Atomic uint64_t counted_objects, counted_bytes;
 static struct windows_word words[WORDS_MAX];
 static size_t word_count; /* 0: they cannot be switched */
 static bool is_open;
 
-void windows_count(uint64_t bytes)
+void windows_count(uint64_t objects, uint64_t bytes)
 {
+    atomic_fetch_add_explicit(&counted_objects, objects, memory_order_relaxed);
     atomic_fetch_add_explicit(&counted_bytes, bytes, memory_order_relaxed);
 }
 
@@ -120,7 +123,7 @@ static bool set_open(bool open)
 /* ---- what the program does ---- */
 
 struct look {
-    uint64_t cpu_ns, bytes, live_bytes;
+    uint64_t cpu_ns, objects, bytes, live_bytes;
 };
 
 static struct look last;
@@ -129,13 +132,14 @@ static struct look look_now(uint64_t cpu_ns)
 {
     return (struct look){
         .cpu_ns = cpu_ns,
+        .objects = atomic_load_explicit(&counted_objects, memory_order_relaxed),
         .bytes = atomic_load_explicit(&counted_bytes, memory_order_relaxed),
         .live_bytes = atomic_load_explicit(&agent.arena.header->memory.live_python_bytes,
                                            memory_order_relaxed),
     };
 }
 
-/* Does it allocate so much, and keep so little of it, that windows are enough? */
+/* Does it allocate so often, and keep so little of it, that windows are enough? */
 static bool is_busy(bool was_busy)
 {
     struct look now = look_now(os_process_cpu_ns());
@@ -145,10 +149,9 @@ static bool is_busy(bool was_busy)
     uint64_t factor = atomic_load_explicit(&windows_factor, memory_order_relaxed);
     double allocated = (double)((now.bytes - last.bytes) * factor);
     double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
-    double rate = allocated * 1e9 / (double)cpu_ns;
+    double rate = (double)((now.objects - last.objects) * factor) * 1e9 / (double)cpu_ns;
     last = now;
-    return rate > (was_busy ? CALM_BYTES_PER_SEC : BUSY_BYTES_PER_SEC) &&
-           kept * KEPT_PART < allocated;
+    return rate > (was_busy ? CALM_PER_SEC : BUSY_PER_SEC) && kept * KEPT_PART < allocated;
 }
 
 /* ---- the sampler's pauses ---- */
@@ -174,9 +177,10 @@ static int64_t within(int64_t value, int64_t least, int64_t most)
 }
 
 /*
- * Closed for a while of random length, then open for as long.  That is measured
- * by the CPU time of the program, since this thread may get its processor late:
- * what one window had too much or too little, the next ones make up for.
+ * Closed for a while of random length, then open for as long: so that the program
+ * gets equally far in both.  That is measured by its CPU time, since this thread
+ * may get its processor late; what one window had too much or too little, the next
+ * ones make up for.
  */
 static void one_cycle(void)
 {
@@ -189,7 +193,8 @@ static void one_cycle(void)
     set_open(true);
     pause_ns(within(length_ns + owed_ns, CYCLE_NS / 8, CYCLE_NS));
     int64_t end_ns = (int64_t)os_process_cpu_ns();
-    owed_ns = within(owed_ns + (open_ns - begin_ns) - (end_ns - open_ns), -CYCLE_NS, CYCLE_NS);
+    int64_t wanted_ns = (open_ns - begin_ns) * (100 + SLOWER_PERCENT) / 100;
+    owed_ns = within(owed_ns + wanted_ns - (end_ns - open_ns), -CYCLE_NS, CYCLE_NS);
 }
 
 void windows_sleep(uint64_t sleep_ns)

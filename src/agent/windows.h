@@ -2,10 +2,10 @@
  * When small Python objects are looked at (objects.h).
  *
  * The functions in front of CPython's allocator cost a little on every call.  A
- * program that allocates very much and keeps little of it is therefore looked at
- * for a part of the time only, in short windows that begin by chance; what is
- * seen there stands for all of the time.  At its start, when it allocates little,
- * and when it keeps what it allocates, a program is looked at all the time.
+ * program that allocates very often and keeps little of it is therefore looked at
+ * for half of the time only, in short windows of random length; what is seen
+ * there counts twice.  At its start, when it allocates less often, and when it
+ * keeps what it allocates, a program is looked at all the time.
  */
 #ifndef AGENT_WINDOWS_H
 #define AGENT_WINDOWS_H
@@ -17,8 +17,8 @@
 /* How much more than itself what is seen now stands for. */
 extern _Atomic uint32_t windows_factor;
 
-/* So many bytes of small objects were allocated while we looked.  Any thread. */
-void windows_count(uint64_t bytes);
+/* So many small objects, of so many bytes, were allocated while we looked.  Any thread. */
+void windows_count(uint64_t objects, uint64_t bytes);
 
 enum { WINDOWS_FUNCTIONS = 3 /* of an allocator: malloc, calloc, realloc */ };
 
