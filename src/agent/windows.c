@@ -36,21 +36,23 @@ void windows_count(uint64_t objects, uint64_t bytes)
 /* ---- the switch ---- */
 
 struct search {
-    uintptr_t inside;
-    uintptr_t wanted;
-    _Atomic uintptr_t *found;
-    unsigned count;
+    uintptr_t inside; /* an address in the interpreter's code */
+    unsigned found[WORDS_MAX];
 };
 
 static void search_segment(struct search *search, uintptr_t start, size_t bytes)
 {
     start = (start + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
     for (size_t i = 0; i < bytes / sizeof(uintptr_t); i++) {
-        _Atomic uintptr_t *word = (_Atomic uintptr_t *)start + i;
-        if (atomic_load_explicit(word, memory_order_relaxed) != search->wanted)
+        _Atomic uintptr_t *place = (_Atomic uintptr_t *)start + i;
+        uintptr_t value = atomic_load_explicit(place, memory_order_relaxed);
+        if (!py_range_has(&agent.regions.agent, value))
             continue;
-        search->found = word;
-        search->count++;
+        for (size_t k = 0; k < word_count; k++)
+            if (value == words[k].ours) {
+                words[k].place = place;
+                search->found[k]++;
+            }
     }
 }
 
@@ -80,16 +82,15 @@ static int search_module(struct dl_phdr_info *info, size_t size, void *context)
  */
 void windows_init(uintptr_t inside, const struct windows_word *given, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct search search = {.inside = inside, .wanted = given[i].ours};
-        dl_iterate_phdr(search_module, &search);
-        if (search.count != 1)
-            return;
+    struct search search = {.inside = inside};
+    for (size_t i = 0; i < count; i++)
         words[i] = given[i];
-        words[i].place = search.found;
-    }
-    is_open = true;
     word_count = count;
+    dl_iterate_phdr(search_module, &search);
+    for (size_t i = 0; i < count; i++)
+        if (search.found[i] != 1)
+            word_count = 0;
+    is_open = true;
 }
 
 /* Ours should be in front and are not: the profile says so. */
