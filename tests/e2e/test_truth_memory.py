@@ -231,6 +231,30 @@ def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypa
         assert entry["n_live_mb"] == pytest.approx(100000 * (133 + 8 + extra) / (1 << 20), rel=0.15)
 
 
+def test_busy_programs(scalene, python, tmp_path):
+    """After a second of very many allocations only every other millisecond is looked at."""
+    program = tmp_path / "busy.py"
+    program.write_text(
+        "import time\n"
+        "def warm():\n"
+        "    while time.process_time() < 1.3:\n"
+        "        for i in range(100000):\n"
+        "            i + 1000\n"
+        "def measured(n):\n"
+        "    for i in range(n):\n"
+        "        i + 1000\n"
+        "warm()\n"
+        "measured(5000000)\n"
+        "print('{}')\n"
+    )
+    stdout, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    version = profile["processes"][0]["python"]
+    an_int = 28 if [int(part) for part in version.split(".")[:2]] < [3, 11] else 32
+    for entry in profile["files"][str(program)]["lines"][6:8]:
+        # Five sigma of a thousand samples.
+        assert entry["n_malloc_mb"] == pytest.approx(5000000 * an_int / (1 << 20), rel=0.15)
+
+
 def test_subinterpreters(scalene, python, tmp_path):
     """Interpreters in threads, from 3.12 on each with a lock of its own."""
     program = tmp_path / "sub.py"
