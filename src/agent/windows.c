@@ -11,7 +11,7 @@ enum {
     WORDS_MAX = 2 * WINDOWS_FUNCTIONS,
     DUTY = 2,           /* what is seen in windows stands for so much */
     CYCLE_NS = 2000000, /* closed and open, on average */
-    OWED_MOST_NS = 5 * CYCLE_NS,
+    OWED_MOST_NS = 50 * CYCLE_NS,
     THREADS_MAX = 8,
     SLOWER_PERCENT = 6,     /* a program that is looked at needs so much longer for the same */
     LOOK_NS = 20000000,     /* CPU time between two looks at what the program does */
@@ -212,7 +212,7 @@ static void one_cycle(void)
     pause_ns(length_ns);
     int64_t open_ns = progress_ns();
     set_open(true);
-    pause_ns(within(length_ns + owed_ns, CYCLE_NS / 8, CYCLE_NS));
+    pause_ns(within(length_ns + owed_ns, CYCLE_NS / 8, 3 * CYCLE_NS));
     int64_t end_ns = progress_ns();
     int64_t wanted_ns = (open_ns - begin_ns) * (100 + SLOWER_PERCENT) / 100;
     owed_ns = within(owed_ns + wanted_ns - (end_ns - open_ns), -OWED_MOST_NS, OWED_MOST_NS);
