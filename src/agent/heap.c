@@ -435,7 +435,9 @@ static SLOW void *realloc_slot(void *slot, size_t size, const void *caller)
         block = next.malloc(size);
         if (!block)
             return NULL;
-        memcpy(block, slot, old < size ? old : size);
+        /* All of it: who asked malloc_usable_size() may have used it. */
+        size_t room = blocks_slot_bytes(slot);
+        memcpy(block, slot, room < size ? room : size);
         if (memory_self.busy) { /* a signal handler: the record goes with the slot */
             memory_give_slot(slot);
             return block;
