@@ -261,12 +261,14 @@ static SLOW void *sampled(enum how how, size_t size, size_t align, const void *c
     if (!memory_choose(&memory_self.heap, size, size, &sample))
         return allocate(how, size, align);
     void *block = NULL;
-    if (size <= BLOCKS_SLOT_MAX) {
+    if (size <= BLOCKS_SLOT_MAX && align <= BLOCKS_SLOT_MAX) {
         block = take_slot(how, size, align);
         if (!block)
             return allocate(how, size, align);
     } else {
-        block = allocate(how, size, align);
+        /* So aligned a block takes more room anyway: large enough to be watched. */
+        size_t watched = size > BLOCKS_SLOT_MAX ? size : BLOCKS_SLOT_MAX + 1;
+        block = allocate(how, watched, align);
         if (!block || !is_watched(block))
             return block;
     }
