@@ -500,8 +500,10 @@ static inline void *resize(void *block, size_t size, const void *caller)
     if (!block)
         return is_due(size) ? sampled(PLAIN, size, 0, caller) : next.malloc(size);
     if (UNLIKELY(!size)) {
+        /* libc frees and gives nothing, others give an empty block: as the allocator does. */
+        void *other = next.is_foreign ? next.malloc(1) : NULL;
         free(block);
-        return NULL;
+        return other ? next.realloc(other, 0) : NULL;
     }
     if (UNLIKELY(blocks_is_slot(block)))
         return realloc_slot(block, size, caller);
