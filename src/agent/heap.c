@@ -75,6 +75,12 @@ static bool is_bootstrap(const void *block)
     return (uintptr_t)block - (uintptr_t)bootstrap < BOOTSTRAP_BYTES;
 }
 
+/* Sizes of these blocks are not kept: as much as there can be. */
+static size_t bootstrap_bytes(const void *block)
+{
+    return (uintptr_t)bootstrap + BOOTSTRAP_BYTES - (uintptr_t)block;
+}
+
 static void use_libc(void)
 {
     next.free = __libc_free;
@@ -191,6 +197,8 @@ static size_t usable_bytes(void *block)
         size_t head = ((const size_t *)block)[-1];
         return (head & ~(size_t)7) - (head & 2 ? 16 : 8); /* 2: mapped by itself */
     }
+    if (is_bootstrap(block))
+        return bootstrap_bytes(block);
     return next.usable_size ? next.usable_size(block) : 0;
 }
 
@@ -466,9 +474,10 @@ static SLOW void *realloc_slot(void *slot, size_t size, const void *caller)
 static SLOW void *realloc_watched(void *block, size_t size, size_t old, const void *caller)
 {
     if (is_bootstrap(block)) {
+        size_t most = bootstrap_bytes(block);
         void *moved = next.malloc(size);
         if (moved)
-            memcpy(moved, block, size);
+            memcpy(moved, block, most < size ? most : size);
         return moved;
     }
     bool has_records = blocks_has(block);
