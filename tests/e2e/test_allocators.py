@@ -103,6 +103,13 @@ def test_threads_that_end(scalene, allocator, tmp_path):
     assert live_mb(profile) < 0.5
 
 
+def test_forks_past_the_library(scalene, tmp_path):
+    """Children that no fork handler knows of go on, and leave their parent's figures alone."""
+    printed, profile = run(scalene, "heap_cases", "raw_forks", tmp_path)
+    assert profile["memory_total"]["allocated_mb"] == pytest.approx(int(printed) / 2**20, rel=0.02)
+    assert live_mb(profile) < 0.5
+
+
 def test_mappings_are_followed(scalene, python, tmp_path):
     program = tmp_path / "maps.py"
     program.write_text(

@@ -5,7 +5,7 @@
  *
  * Each case does its calls often enough that the densest sampling takes many of
  * its blocks.  The answer is the exit status; a case that has a figure to compare
- * prints it: threads what they allocated in all, in bytes.
+ * prints it: threads and processes what they allocated in all, in bytes.
  */
 #include "stand_in.h"
 
@@ -19,6 +19,8 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static void fail_at(const char *what, int line)
@@ -295,6 +297,60 @@ static void short_threads(void)
     printf("%d\n", SHORT_THREADS * SHORT_BLOCKS * BLOCK_BYTES);
 }
 
+/* ---- processes made past the C library ---- */
+
+static _Atomic bool is_over;
+static _Atomic uint64_t churned_bytes;
+
+static void *churn(void *argument)
+{
+    enum { HELD = 64 };
+    void *held[HELD] = {0};
+    (void)argument;
+    for (unsigned i = 0; !is_over; i++) {
+        free(held[i % HELD]);
+        held[i % HELD] = malloc(200 + i % 5000);
+        churned_bytes += 200 + i % 5000;
+    }
+    for (int i = 0; i < HELD; i++)
+        free(held[i]);
+    return NULL;
+}
+
+/* No fork handler runs in the child, and what other threads had locked stays so.  Their blocks come
+ * from other arenas of libc's than the main thread's, which the child goes on using. */
+static void raw_forks(void)
+{
+    enum { CHURNING = 3, FORKS = 300, IN_CHILD = 2000 };
+    pthread_t threads[CHURNING];
+    void *before[IN_CHILD];
+    for (int i = 0; i < CHURNING; i++)
+        CHECK(!pthread_create(&threads[i], NULL, churn, NULL));
+    for (int turn = 0; turn < FORKS; turn++) {
+        for (int i = 0; i < IN_CHILD; i++)
+            before[i] = malloc(BLOCK_BYTES);
+        pid_t pid = (pid_t)syscall(SYS_fork);
+        CHECK(pid >= 0);
+        if (!pid) {
+            alarm(20); /* ends a child that waits for ever */
+            CHECK(malloc(64 << 20));
+            for (int i = 0; i < IN_CHILD; i++) {
+                free(before[i]);
+                memset(malloc(BLOCK_BYTES), 1, BLOCK_BYTES);
+            }
+            syscall(SYS_exit_group, 0);
+        }
+        for (int i = 0; i < IN_CHILD; i++)
+            free(before[i]);
+        int status = -1;
+        CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+    }
+    is_over = true;
+    for (int i = 0; i < CHURNING; i++)
+        CHECK(!pthread_join(threads[i], NULL));
+    printf("%lu\n", churned_bytes + (uint64_t)FORKS * IN_CHILD * BLOCK_BYTES);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -303,7 +359,7 @@ static const struct {
     {"empty_blocks", empty_blocks},   {"impossible_sizes", impossible_sizes},
     {"large_blocks", large_blocks},   {"mappings", mappings},
     {"operators", operators},         {"free_only_threads", free_only_threads},
-    {"short_threads", short_threads},
+    {"short_threads", short_threads}, {"raw_forks", raw_forks},
 };
 
 int main(int argc, char **argv)
