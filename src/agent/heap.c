@@ -158,6 +158,21 @@ static void *first_memalign(size_t align, size_t size)
     return next.memalign(align, size);
 }
 
+/*
+ * A program may define these by itself and stand in front of us; what we hand
+ * out under other names then comes back to its free(), which knows no slots of
+ * ours.  The loader has bound the names to whoever is first, the aliases are ours.
+ */
+#define OURS(name) __attribute__((alias(name), visibility("hidden"), nothrow, leaf))
+OURS("malloc") void *our_malloc(size_t) __attribute__((malloc, alloc_size(1)));
+OURS("realloc") void *our_realloc(void *, size_t) __attribute__((alloc_size(2)));
+OURS("free") void our_free(void *);
+
+static bool is_bypassed(void)
+{
+    return malloc != our_malloc || realloc != our_realloc || free != our_free;
+}
+
 bool heap_is_allocator(const void *caller)
 {
     return py_range_has(&next.code, (uintptr_t)caller);
@@ -260,6 +275,8 @@ static void *promoted(enum how how, size_t size, size_t align, const void *calle
 static SLOW void *sampled(enum how how, size_t size, size_t align, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_NATIVE, .caller = caller};
+    if (is_bypassed())
+        return allocate(how, size, align);
     if (memory_self.promotion.is_due)
         return promoted(how, size, align, caller);
     if (!memory_is_ready()) {
@@ -419,7 +436,7 @@ static void *move_to_slot(void *block, size_t size)
 static void *sample_growth(void *block, size_t size, size_t grown, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_NATIVE, .caller = caller};
-    if (memory_self.promotion.is_due)
+    if (memory_self.promotion.is_due || is_bypassed())
         return block;
     if (!memory_is_ready()) {
         if (memory_self.heap.left_bytes < 0)
@@ -538,6 +555,8 @@ AGENT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
+    if (UNLIKELY(is_bypassed()))
+        return realloc(block, total);
     return resize(block, total, CALLER);
 }
 

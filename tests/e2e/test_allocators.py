@@ -110,6 +110,19 @@ def test_forks_past_the_library(scalene, tmp_path):
     assert live_mb(profile) < 0.5
 
 
+@pytest.mark.parametrize("options", [[], ["--memory", "--allocation-sampling-window", "4096"]])
+def test_allocator_in_the_program(scalene, options, tmp_path):
+    """own_malloc.c defines malloc() itself, and the agent's other functions give way."""
+    script = tmp_path / "none.py"
+    script.write_text("")
+    result = subprocess.run(
+        [scalene, "run", *options, "--python", str(PROGRAMS / "own_malloc"), "-o",
+         str(tmp_path / "out.json"), str(script)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=100,
+    )
+    assert (result.returncode, result.stdout) == (0, "followed\n"), result.stderr
+
+
 def test_mappings_are_followed(scalene, python, tmp_path):
     program = tmp_path / "maps.py"
     program.write_text(
