@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 enum {
-    CLASSES = 7, /* 64 << 0 to 64 << 6 */
+    CLASSES = 5, /* 64 << 0 to 64 << 4 */
     CLASS_LEAST_SHIFT = 6,
     SLOTS = 65536, /* of each class */
     COMMIT_BYTES = 64 * 1024,

@@ -7,7 +7,7 @@
  * range of addresses, so that free() can tell them from all other blocks by a
  * subtraction and a comparison, and finds their records without a search:
  *
- *   blocks_range.start  64 64 64 ... | 128 128 ... | ... | 4096 4096 ...
+ *   blocks_range.start  64 64 64 ... | 128 128 ... | ... | 1024 1024 ...
  *
  * A slot is as aligned as it is large.  Every other sampled block stays where
  * the allocator put it and is found in a table of buckets, one cache line of
@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { BLOCKS_SLOT_MAX = 4096 };
+enum { BLOCKS_SLOT_MAX = 1024 };
 
 struct blocks_range {
     uintptr_t start;

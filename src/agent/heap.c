@@ -17,7 +17,7 @@
 #define SLOW        __attribute__((noinline, cold))
 #define CALLER      __builtin_return_address(0)
 
-enum { BOOTSTRAP_BYTES = 16384 };
+enum { BOOTSTRAP_BYTES = 16384, IDLE_BYTES = 1 << 20 };
 #define LOOK_AT_NONE (SIZE_MAX / 2)
 
 /* libc's, under names that nobody interposes. */
@@ -159,18 +159,18 @@ static void *first_memalign(size_t align, size_t size)
 }
 
 /*
- * A program may define these by itself and stand in front of us; what we hand
+ * A program may define malloc() by itself and stand in front of us; what we hand
  * out under other names then comes back to its free(), which knows no slots of
- * ours.  The loader has bound the names to whoever is first, the aliases are ours.
+ * ours.  Addresses do not tell: an executable may have a stub of its own for malloc.
  */
-#define OURS(name) __attribute__((alias(name), visibility("hidden"), nothrow, leaf))
-OURS("malloc") void *our_malloc(size_t) __attribute__((malloc, alloc_size(1)));
-OURS("realloc") void *our_realloc(void *, size_t) __attribute__((alloc_size(2)));
-OURS("free") void our_free(void *);
+static bool is_bypassed;
 
-static bool is_bypassed(void)
+void heap_init(void)
 {
-    return malloc != our_malloc || realloc != our_realloc || free != our_free;
+    int64_t before = memory_self.heap.left_bytes = IDLE_BYTES;
+    void *block = malloc(1);
+    is_bypassed = memory_self.heap.left_bytes == before;
+    free(block);
 }
 
 bool heap_is_allocator(const void *caller)
@@ -275,7 +275,7 @@ static void *promoted(enum how how, size_t size, size_t align, const void *calle
 static SLOW void *sampled(enum how how, size_t size, size_t align, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_NATIVE, .caller = caller};
-    if (is_bypassed())
+    if (is_bypassed)
         return allocate(how, size, align);
     if (memory_self.promotion.is_due)
         return promoted(how, size, align, caller);
@@ -436,7 +436,7 @@ static void *move_to_slot(void *block, size_t size)
 static void *sample_growth(void *block, size_t size, size_t grown, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_NATIVE, .caller = caller};
-    if (memory_self.promotion.is_due || is_bypassed())
+    if (memory_self.promotion.is_due || is_bypassed)
         return block;
     if (!memory_is_ready()) {
         if (memory_self.heap.left_bytes < 0)
@@ -465,19 +465,19 @@ static SLOW void *realloc_slot(void *slot, size_t size, const void *caller)
         /* All of it: who asked malloc_usable_size() may have used it. */
         size_t room = blocks_slot_bytes(slot);
         memcpy(block, slot, room < size ? room : size);
-        if (memory_self.busy) { /* a signal handler: the record goes with the slot */
-            memory_give_slot(slot);
+        uint32_t records = 0;
+        bool detached = memory_detach(slot, &records);
+        memory_give_slot(slot); /* and its records with it, if they are still there */
+        if (!detached)
             return block;
-        }
-        uint32_t records = memory_detach(slot);
-        memory_give_slot(slot);
         if (records && !is_watched(block))
             block = move_to_slot(block, size);
         memory_attach(block, records, size);
     } else {
+        uint32_t records = 0;
         *blocks_slot_size(slot) = (uint32_t)size;
-        if (size < old)
-            memory_attach(slot, memory_detach(slot), size);
+        if (size < old && memory_detach(slot, &records))
+            memory_attach(slot, records, size);
     }
     if (size <= old)
         return block;
@@ -497,17 +497,18 @@ static SLOW void *realloc_watched(void *block, size_t size, size_t old, const vo
             memcpy(moved, block, most < size ? most : size);
         return moved;
     }
-    bool has_records = blocks_has(block);
-    if (has_records && memory_self.busy) { /* a signal handler: leave the block where it is known */
-        void *moved = next.malloc(size);
-        if (moved) {
-            memcpy(moved, block, old < size ? old : size);
-            memory_forget(block);
-        }
-        return moved;
+    /* Its records go first: the old address may be another thread's as soon as it is given up. */
+    uint32_t records = 0;
+    if (blocks_has(block) &&
+        !memory_detach(block, &records)) { /* then it stays where it is known */
+        void *copy = next.malloc(size);
+        if (!copy)
+            return NULL;
+        memcpy(copy, block, old < size ? old : size);
+        if (memory_forget(block))
+            next.free(block);
+        return copy;
     }
-    /* Its record goes first: the old address may be another thread's as soon as it is given up. */
-    uint32_t records = has_records ? memory_detach(block) : 0;
     void *moved = next.realloc(block, size);
     if (!moved) {
         memory_attach(block, records, old);
@@ -555,7 +556,7 @@ AGENT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
-    if (UNLIKELY(is_bypassed()))
+    if (UNLIKELY(is_bypassed))
         return realloc(block, total);
     return resize(block, total, CALLER);
 }

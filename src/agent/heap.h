@@ -16,6 +16,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Find out whether the program's calls come here.  Constructor only. */
+void heap_init(void);
+
 /* From now on frees of blocks that may have records look for them. */
 void heap_follow(void);
 

@@ -130,7 +130,9 @@ AGENT_EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags
         wanted = va_arg(rest, void *);
         va_end(rest);
     }
-    uint32_t records = blocks_has(old) ? memory_detach(old) : 0;
+    uint32_t records = 0;
+    if (blocks_has(old))
+        memory_detach(old, &records);
     void *block = next_mremap(old, old_size, new_size, flags, wanted);
     if (!records)
         return block;

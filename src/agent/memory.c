@@ -22,6 +22,7 @@ enum {
     DENSE_SHIFT = 6,
     COPIES_SHIFT = 2, /* copies are many: their intervals are longer by this */
     SPINS = 200,
+    FORK_WAIT_NS = 200000000,
     DEFERRED_MAX = 64,
     LOOK_EVERY = 4, /* passes between two looks at the resident size */
 };
@@ -29,7 +30,8 @@ enum {
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
 
 static _Atomic bool active;
-static bool has_blocks; /* blocks_init succeeded */
+static bool has_blocks;         /* blocks_init succeeded */
+static _Atomic bool is_forking; /* a thread has the lock for that */
 static _Atomic uint32_t locked;
 static _Atomic uint32_t *fork_mark; /* 0: a child that no fork handler knows of */
 static _Atomic uint64_t interval_bytes;
@@ -60,14 +62,27 @@ static void check_process(void)
     atomic_store(fork_mark, 1);
 }
 
-static void lock(void)
+/*
+ * False: not now.  While a process forks, the thread that does it has the lock and
+ * runs other libraries' fork handlers, which may wait for a lock that the calling
+ * thread has; so it does not wait for ever.
+ */
+static bool lock(void)
 {
+    uint64_t began_ns = 0;
     memory_self.busy = true;
     check_process();
-    while (atomic_exchange_explicit(&locked, 1, memory_order_acquire))
-        for (unsigned spins = 0; atomic_load_explicit(&locked, memory_order_relaxed);)
-            if (++spins % SPINS == 0)
-                os_yield();
+    for (unsigned spins = 1; atomic_exchange_explicit(&locked, 1, memory_order_acquire); spins++) {
+        if (spins % SPINS)
+            continue;
+        os_yield();
+        uint64_t now_ns = atomic_load(&is_forking) ? os_mono_ns() : 0;
+        if (now_ns && !began_ns)
+            began_ns = now_ns;
+        if (now_ns && now_ns - began_ns > FORK_WAIT_NS)
+            return memory_self.busy = false;
+    }
+    return true;
 }
 
 static void forget_deferred(void);
@@ -344,7 +359,10 @@ void memory_record(const void *block, struct memory_sample *sample)
     memory_self.busy = true;
     int saved = errno;
     uint32_t node = memory_place_node();
-    lock();
+    if (!lock()) {
+        memory_lost();
+        return;
+    }
     uint32_t site = memory_place_site(node, sample->kind, sample->caller);
     uint32_t head = records_of(block);
     uint64_t at_ns = since_start_ns();
@@ -378,7 +396,10 @@ void memory_record_copy(const struct memory_sample *sample)
     memory_self.busy = true;
     int saved = errno;
     uint32_t node = memory_place_node();
-    lock();
+    if (!lock()) {
+        memory_lost();
+        return;
+    }
     uint32_t site = memory_place_site(node, sample->kind, sample->caller);
     if (site)
         count_sample(site, sample);
@@ -390,9 +411,11 @@ void memory_record_copy(const struct memory_sample *sample)
 
 void *memory_take_slot(size_t size_bytes, size_t align_bytes)
 {
-    lock();
-    void *slot = blocks_take(size_bytes, align_bytes);
-    unlock();
+    void *slot = NULL;
+    if (lock()) {
+        slot = blocks_take(size_bytes, align_bytes);
+        unlock();
+    }
     if (!slot)
         memory_lost();
     return slot;
@@ -437,11 +460,10 @@ static void defer(void *block)
 
 bool memory_forget(void *block)
 {
-    if (memory_self.busy) {
+    if (memory_self.busy || !lock()) {
         defer(block);
         return false;
     }
-    lock();
     forget_locked(block);
     unlock();
     return true;
@@ -452,15 +474,14 @@ void memory_give_slot(void *slot)
     memory_forget(slot);
 }
 
-uint32_t memory_detach(const void *block)
+bool memory_detach(const void *block, uint32_t *records)
 {
-    if (memory_self.busy)
-        return 0;
-    lock();
-    uint32_t records = records_of(block);
+    if (memory_self.busy || !lock())
+        return false;
+    *records = records_of(block);
     set_records(block, 0);
     unlock();
-    return records;
+    return true;
 }
 
 /* Cut the records of a block that shrank; gives the new head.  The last one made stays first. */
@@ -496,7 +517,10 @@ void memory_attach(const void *block, uint32_t records, uint64_t size_bytes)
 {
     if (!records)
         return;
-    lock();
+    if (!lock()) { /* they stay on the books, of no block */
+        memory_lost();
+        return;
+    }
     if (atomic_load_explicit(&active, memory_order_relaxed)) {
         uint32_t kept = cut_records(records, size_bytes);
         if (kept && !set_records(block, kept)) {
@@ -509,9 +533,8 @@ void memory_attach(const void *block, uint32_t records, uint64_t size_bytes)
 
 void memory_forget_modules(void)
 {
-    if (!atomic_load(&active) || memory_self.busy)
+    if (!atomic_load(&active) || memory_self.busy || !lock())
         return;
-    lock();
     memory_place_forget_modules();
     unlock();
 }
@@ -568,9 +591,9 @@ void memory_stop(void)
 
 void memory_before_fork(void)
 {
-    if (!atomic_load(&active) || memory_self.busy)
+    if (!atomic_load(&active) || memory_self.busy || !lock())
         return;
-    lock();
+    atomic_store(&is_forking, true);
     memory_self.forking = true; /* stays busy: other handlers may allocate */
 }
 
@@ -579,6 +602,7 @@ void memory_after_fork(bool is_child)
     if (!atomic_load(&active) || (!memory_self.forking && !is_child))
         return;
     memory_self.forking = false;
+    atomic_store(&is_forking, false);
     if (is_child) {
         /* Whoever held the lock is not in this process: it is ours now. */
         memory_self.busy = true;
@@ -624,13 +648,14 @@ void memory_pass(uint64_t now_mono_ns)
     static unsigned passes;
     if (!atomic_load(&active))
         return;
-    lock();
-    if (get(&totals()->live_bytes) != foot_last_live) {
-        foot_skip = 0;
-        note_foot(0, WIRE_FOOT_LOOK, now_mono_ns - agent.arena.header->start_mono_ns);
+    if (lock()) {
+        if (get(&totals()->live_bytes) != foot_last_live) {
+            foot_skip = 0;
+            note_foot(0, WIRE_FOOT_LOOK, now_mono_ns - agent.arena.header->start_mono_ns);
+        }
+        compact_feet();
+        unlock();
     }
-    compact_feet();
-    unlock();
     memory_self.busy = true; /* as memory_disown() left it */
     if (passes++ % LOOK_EVERY == 0) {
         set(&totals()->rss_bytes, os_rss_bytes());

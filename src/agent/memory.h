@@ -111,11 +111,12 @@ void memory_record_copy(const struct memory_sample *sample);
 void memory_lost(void);
 
 /* The block is about to be freed: forget it.  False: the caller must not free it now, that will be
- * done later (signal handlers only). */
+ * done later (in signal handlers, or while the process forks). */
 bool memory_forget(void *block);
 
-/* Around a realloc: take the block's records / put them to where it is now, `size_bytes` large. */
-uint32_t memory_detach(const void *block);
+/* Around a realloc: take the block's records / put them to where it is now, `size_bytes` large.
+ * False: they cannot be taken now, the block must stay where it is until it is forgotten. */
+bool memory_detach(const void *block, uint32_t *records);
 void memory_attach(const void *block, uint32_t records, uint64_t size_bytes);
 
 /* A library was unloaded: its addresses may soon be another's. */

@@ -95,7 +95,8 @@ bool memory_place_has_ended(void)
     const struct slot *slot = threads_self();
     if (!slot || !slot->is_main || !agent.has_layout)
         return false;
-    /* Not the current thread state: that may be a subinterpreter's, which ends before the program. */
+    /* Not the current thread state: that may be a subinterpreter's, which ends before the program.
+     */
     return !agent.current_tstate() || !frames_any(&agent.layout, agent.main_tstate);
 }
 

@@ -4,6 +4,7 @@
  * `--cpu-only` does not cost a single instruction in malloc() or memcpy().
  */
 #include "agent/copies.h"
+#include "agent/heap.h"
 #include "agent/mappings.h"
 #include "agent/memory.h"
 #include "agent/windows.h"
@@ -11,6 +12,10 @@
 #include <time.h>
 
 void copies_init(void)
+{
+}
+
+void heap_init(void)
 {
 }
 

@@ -7,6 +7,7 @@
 #include "agent/copies.h"
 #include "agent/ending.h"
 #include "agent/environment.h"
+#include "agent/heap.h"
 #include "agent/mappings.h"
 #include "agent/memory.h"
 #include "agent/sampler.h"
@@ -250,6 +251,7 @@ __attribute__((constructor)) static void load(void)
 {
     int saved = errno;
     copies_init();
+    heap_init();
     mappings_init();
     signals_init();
     agent.session = environment_scrub();

@@ -207,7 +207,7 @@ static void settle_totals(struct report *report)
     profile->untraced = report->charge.untraced;
     profile->native_threads_sec = report->charge.native_threads_sec;
     profile->total_sec = profile_time_sum(&profile->time);
-    profile->empty = !(profile->total_sec > 0);
+    profile->empty = !(profile->total_sec > 0) && !report->memory.all.samples;
 }
 
 /* ---- life ---- */

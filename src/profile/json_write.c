@@ -248,7 +248,7 @@ static void put_files(struct json_out *out, const struct profile *profile)
     for (uint32_t i = 0; i < profile->file_count; i++) {
         const struct profile_file *file = &profile->files[i];
         json_out_key_raw(out, profile_str(profile, file->name),
-                     intern_length(&profile->strings, file->name));
+                         intern_length(&profile->strings, file->name));
         json_out_object(out);
         key_real(out, "cpu_native_sec", file->time.native_sec);
         key_real(out, "cpu_python_sec", file->time.python_sec);

@@ -19,7 +19,7 @@ static void slots_are_aligned_and_apart(void **state)
     enum { COUNT = 2000 };
     static unsigned char *slots[COUNT];
     for (int i = 0; i < COUNT; i++) {
-        size_t size = (size_t)(i * 37 % BLOCKS_SLOT_MAX) + 1, align = (size_t)16 << i % 9;
+        size_t size = (size_t)(i * 37 % BLOCKS_SLOT_MAX) + 1, align = (size_t)16 << i % 7;
         slots[i] = blocks_take(size, align);
         assert_non_null(slots[i]);
         assert_true(blocks_is_slot(slots[i]) && blocks_is_slot(slots[i] + size - 1));
