@@ -32,6 +32,7 @@ static _Atomic uint32_t locked;
 static _Atomic uint64_t interval_bytes;
 static uint32_t free_blocks; /* chain of block records in no use */
 static uint32_t foot_skip;
+static _Atomic bool has_seen_end;
 static uint64_t foot_last_live; /* at the last entry of the footprint's course */
 static _Atomic(void *) deferred[DEFERRED_MAX];
 static _Atomic bool has_deferred;
@@ -276,12 +277,32 @@ static bool set_records(const void *block, uint32_t records)
     return true;
 }
 
+static void look_at_resident(void)
+{
+    struct wire_memory *all = totals();
+    uint64_t file_bytes;
+    set(&all->look.rss_bytes, os_rss_bytes(&file_bytes));
+    set(&all->look.file_bytes, file_bytes);
+    set(&all->look.live_bytes, get(&all->live_bytes));
+    set(&all->look.live_python_bytes, get(&all->live_python_bytes));
+    set(&all->look.live_mapped_bytes, get(&all->live_mapped_bytes));
+}
+
+/* The last look is the one before the interpreter frees what the program left. */
+static void look_at_end(void)
+{
+    if (!atomic_exchange(&has_seen_end, true))
+        look_at_resident();
+}
+
 /* Of a block that is freed.  What falls to the interpreter's own end stays on the books: it was
  * live when the program ended. */
 static void release_records(uint32_t id)
 {
     bool has_ended = memory_place_has_ended();
     uint64_t at_ns = since_start_ns();
+    if (has_ended)
+        look_at_end();
     while (id) {
         struct wire_block *block = block_at(id);
         uint32_t next = block->next, site = atomic_load(&block->site);
@@ -502,9 +523,10 @@ static void begin_counting(void)
     uint64_t first = interval_for(0);
     atomic_store(&interval_bytes, first);
     set(&totals()->interval_bytes, first);
-    uint64_t rss = os_rss_bytes();
-    set(&totals()->start_rss_bytes, rss);
-    set(&totals()->rss_bytes, rss);
+    atomic_store(&has_seen_end, false);
+    look_at_resident();
+    set(&totals()->start_rss_bytes, get(&totals()->look.rss_bytes));
+    set(&totals()->start_file_bytes, get(&totals()->look.file_bytes));
     memory_self.heap = memory_self.objects = memory_self.copies = (struct memory_gap){0};
 }
 
@@ -559,6 +581,12 @@ void memory_after_fork(bool is_child)
     unlock();
 }
 
+void memory_end(void)
+{
+    if (atomic_load(&active))
+        look_at_end();
+}
+
 void memory_disown(void)
 {
     memory_self.busy = true;
@@ -594,7 +622,8 @@ void memory_pass(uint64_t now_mono_ns)
     unlock();
     memory_self.busy = true; /* as memory_disown() left it */
     if (passes++ % LOOK_EVERY == 0) {
-        set(&totals()->rss_bytes, os_rss_bytes());
+        if (!atomic_load(&has_seen_end))
+            look_at_resident();
         memory_place_expire();
     }
 }

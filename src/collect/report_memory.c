@@ -286,24 +286,44 @@ void report_memory_add(struct report *report, const struct arena *arena, const u
     free(places);
 }
 
+/* ---- resident memory ---- */
+
+static double in_mb(const _Atomic uint64_t *bytes)
+{
+    return (double)atomic_load(bytes) / MB;
+}
+
+/*
+ * Anonymous memory that came since the start and is in no live block is what
+ * allocators keep; the rest of the growth is pages of files.  Either may have
+ * shrunk instead: then something that is counted is not resident.
+ */
 void report_memory_resident(struct report *report, const struct wire_header *header,
                             struct profile_process *row)
 {
     const struct wire_memory *memory = &header->memory;
+    const struct wire_look *look = &memory->look;
     if (!report->config->memory || !(atomic_load(&header->flags) & WIRE_PROCESS_MEMORY))
         return;
-    double live = (double)atomic_load(&memory->live_bytes) / MB;
     row->has_memory = true;
-    row->rss_mb = (double)atomic_load(&memory->rss_bytes) / MB;
-    row->start_rss_mb = (double)atomic_load(&memory->start_rss_bytes) / MB;
-    row->python_live_mb = (double)atomic_load(&memory->live_python_bytes) / MB;
-    row->mapped_live_mb = (double)atomic_load(&memory->live_mapped_bytes) / MB;
-    row->native_live_mb = live - row->python_live_mb - row->mapped_live_mb;
-    if (row->native_live_mb < 0)
-        row->native_live_mb = 0;
-    double rest = row->rss_mb - row->start_rss_mb - live;
-    row->other_mb = rest > 0 ? rest : 0;
-    row->untouched_mb = rest < 0 ? -rest : 0;
+    row->rss_mb = in_mb(&look->rss_bytes);
+    row->start_rss_mb = in_mb(&memory->start_rss_bytes);
+    row->python_live_mb = in_mb(&look->live_python_bytes);
+    row->mapped_live_mb = in_mb(&look->live_mapped_bytes);
+    double blocks = row->python_live_mb + row->mapped_live_mb;
+    row->native_live_mb = fmax(in_mb(&look->live_bytes) - blocks, 0);
+    blocks += row->native_live_mb;
+    double file = in_mb(&look->file_bytes) - in_mb(&memory->start_file_bytes);
+    double anonymous = row->rss_mb - row->start_rss_mb - file - blocks;
+    /* What a library mapped may be memory to share, which the kernel counts with the files. */
+    double shared = fmin(fmin(file, -anonymous), row->mapped_live_mb);
+    if (shared > 0) {
+        file -= shared;
+        anonymous += shared;
+    }
+    row->slack_mb = fmax(anonymous, 0);
+    row->other_mb = fmax(file, 0);
+    row->untouched_mb = fmax(-anonymous, 0) + fmax(-file, 0);
 }
 
 /* ---- the whole ---- */

@@ -236,9 +236,10 @@ static void resident(struct screen *screen, const struct profile *profile, struc
     buf_addf(text, ", %s native", format_mb(process->native_live_mb).text);
     if (process->mapped_live_mb >= 0.05)
         buf_addf(text, ", %s mapped", format_mb(process->mapped_live_mb).text);
+    if (process->slack_mb >= 0.05)
+        buf_addf(text, ", %s free or stacks", format_mb(process->slack_mb).text);
     if (process->other_mb >= 0.05)
-        buf_addf(text, ", %s other (kept by allocators, libraries, stacks)",
-                 format_mb(process->other_mb).text);
+        buf_addf(text, ", %s files", format_mb(process->other_mb).text);
     if (process->untouched_mb >= 0.05)
         buf_addf(text, "; %s of it never touched", format_mb(process->untouched_mb).text);
     paragraph(screen, STYLE_BOLD, "", text);

@@ -15,7 +15,8 @@
  *   section 8     block   struct wire_block    sampled blocks that are alive now
  *   section 9     foot    struct wire_foot     the footprint's course
  *
- * Sections 6 to 9 are empty unless memory is followed (allocation_window_bytes of the control file).
+ * Sections 6 to 9 are empty unless memory is followed (allocation_window_bytes of the control
+ * file).
  *
  * A section is an array that only grows.  Its place in the file is spaced for
  * `capacity` records; the first `committed` of them are backed by
@@ -121,6 +122,12 @@ struct wire_section {
     uint32_t reserved;
 };
 
+/* What was resident, and what was live at the same moment. */
+struct wire_look {
+    _Atomic uint64_t rss_bytes, file_bytes; /* file: of it, pages of files and shared memory */
+    _Atomic uint64_t live_bytes, live_python_bytes, live_mapped_bytes;
+};
+
 /*
  * Memory of the whole process, in bytes as estimated from the samples (blocks
  * of at least WIRE_LARGE_LEAST bytes are exact).  Counted from the program's
@@ -135,8 +142,9 @@ struct wire_memory {
     _Atomic uint32_t peak_site;      /* whose allocation made the peak */
     _Atomic uint64_t interval_bytes; /* mean bytes between two samples, now */
     _Atomic uint64_t copied_bytes;
-    _Atomic uint64_t start_rss_bytes, rss_bytes; /* resident: at the start, at the last look */
-    _Atomic uint64_t foot_stride;                /* as log_stride, of section foot */
+    _Atomic uint64_t start_rss_bytes, start_file_bytes; /* as in `look` */
+    struct wire_look look;                              /* the last one */
+    _Atomic uint64_t foot_stride;                       /* as log_stride, of section foot */
 };
 enum { WIRE_LARGE_LEAST = 65536 };
 

@@ -118,6 +118,57 @@ def test_untouched_memory_stays_untouched(scalene, newest_python, tmp_path):
     assert memory["untouched_mb"] > 300
 
 
+def test_what_the_compiler_freed_is_not_live(scalene, python, tmp_path):
+    """It works before the main thread has a frame, as does the interpreter's end."""
+    program = tmp_path / "long.py"
+    program.write_text("".join("def f%d(x):\n    y = [x] * 10\n    return sum(y) + %d\n" % (i, i) for i in range(1500))
+                       + "kept = [bytes(10 << 20)]\n")
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    untraced = profile["memory_untraced"]  # code objects stay, syntax trees do not
+    assert untraced["allocated_mb"] > 8
+    assert untraced["live_mb"] < 0.8 * untraced["allocated_mb"]
+
+
+RESIDENT = """\
+kept = []
+lost = []
+for i in range(1000000):
+    (lost if i % 32 else kept).append(b"%0100d" % i)
+lost.clear()
+"""
+
+
+def test_resident_memory_is_explained(scalene, python, tmp_path):
+    """A survivor on every page: the allocator cannot give back what was freed around it."""
+    program = tmp_path / "resident.py"
+    program.write_text(RESIDENT)
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    memory = profile["processes"][0]["memory"]
+    object_mb = (100 + 33 + 11) // 16 * 16 / (1 << 20)
+    held_mb = 1000000 * 31 / 32 * object_mb
+    assert memory["allocator_slack_mb"] == pytest.approx(held_mb, rel=0.1)
+    assert memory["python_live_mb"] < 0.1 * held_mb
+    added = sum(memory[key] for key in ("start_rss_mb", "python_live_mb", "native_live_mb", "mapped_live_mb",
+                                        "allocator_slack_mb", "other_mb"))
+    assert added - memory["untouched_mb"] == pytest.approx(memory["rss_mb"], abs=1e-6)
+
+
+def test_resident_memory_at_the_end(scalene, python, tmp_path):
+    """Not what is left when the interpreter has freed everything; also in processes that are short."""
+    program = tmp_path / "end.py"
+    program.write_text("import mmap, os\nmine = b'x' * (80 << 20)\nif not os.fork():\n    more = b'x' * (30 << 20)\n"
+                       "    os._exit(0)\nos.wait()\nshared = mmap.mmap(-1, 50 << 20)\nfor i in range(0, 50 << 20, 4096):\n"
+                       "    shared[i] = 1\n")
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    parent, child = (process["memory"] for process in profile["processes"])
+    for memory, mb in (parent, 80), (child, 30):
+        assert memory["python_live_mb"] == pytest.approx(mb, rel=0.02)
+        assert memory["untouched_mb"] < 1
+        assert memory["other_mb"] < 20
+        assert memory["rss_mb"] - memory["start_rss_mb"] > mb
+    assert parent["mapped_live_mb"] == pytest.approx(50, rel=0.01)
+
+
 @pytest.fixture(scope="module")
 def leaking(scalene, python, tmp_path_factory):
     return run_memory(scalene, python, "leaks.py", tmp_path_factory.mktemp("leaks"))

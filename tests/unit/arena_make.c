@@ -168,10 +168,17 @@ uint32_t arena_make_site(struct arena_make *make, uint32_t node, enum wire_site_
         .count = allocated_bytes >> 10,
         .samples = (allocated_bytes >> 17) + 1,
     };
-    make->header.memory.allocated_bytes += allocated_bytes;
-    make->header.memory.live_bytes += live_bytes;
-    if (kind == WIRE_SITE_PYTHON)
-        make->header.memory.live_python_bytes += live_bytes;
+    struct wire_memory *memory = &make->header.memory;
+    memory->allocated_bytes += allocated_bytes;
+    memory->live_bytes += live_bytes;
+    memory->look.live_bytes += live_bytes;
+    if (kind == WIRE_SITE_PYTHON) {
+        memory->live_python_bytes += live_bytes;
+        memory->look.live_python_bytes += live_bytes;
+    } else if (kind == WIRE_SITE_MAPPED) {
+        memory->live_mapped_bytes += live_bytes;
+        memory->look.live_mapped_bytes += live_bytes;
+    }
     return add(make, WIRE_SITE, &site);
 }
 

@@ -248,20 +248,70 @@ static void little_evidence_is_no_leak(void **state)
     assert_innocent(*state, few);
 }
 
+/* Resident memory and the part of it that is files, at the start and at the last look, in MiB. */
+static const struct profile_process *resident(struct fixture *f, unsigned start,
+                                              unsigned start_file, unsigned rss, unsigned file)
+{
+    struct wire_memory *memory = &f->make.header.memory;
+    memory->start_rss_bytes = (uint64_t)start * MIB;
+    memory->start_file_bytes = (uint64_t)start_file * MIB;
+    memory->look.rss_bytes = (uint64_t)rss * MIB;
+    memory->look.file_bytes = (uint64_t)file * MIB;
+    report(f, LEAK_LINE);
+    const struct profile_process *process = &f->profile.processes[0];
+    assert_true(process->has_memory);
+    NEAR(process->start_rss_mb + process->python_live_mb + process->native_live_mb +
+             process->mapped_live_mb + process->slack_mb + process->other_mb -
+             process->untouched_mb,
+         rss, 1e-9);
+    return process;
+}
+
 static void resident_memory_is_explained(void **state)
 {
     struct fixture *f = *state;
     arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
     arena_make_site(&f->make, f->leak_node, WIRE_SITE_NATIVE, 0, 5 * MIB, 5 * MIB);
-    f->make.header.memory.start_rss_bytes = 8 * MIB;
-    f->make.header.memory.rss_bytes = 26 * MIB;
-    report(f, LEAK_LINE);
-    const struct profile_process *process = &f->profile.processes[0];
-    assert_true(process->has_memory);
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_MAPPED, 0, 4 * MIB, 4 * MIB);
+    const struct profile_process *process = resident(f, 8, 6, 36, 8);
     NEAR(process->python_live_mb, 10, 1e-9);
     NEAR(process->native_live_mb, 5, 1e-9);
-    NEAR(process->other_mb, 3, 1e-9);
+    NEAR(process->mapped_live_mb, 4, 1e-9);
+    NEAR(process->slack_mb, 7, 1e-9);
+    NEAR(process->other_mb, 2, 1e-9);
     NEAR(process->untouched_mb, 0, 1e-9);
+}
+
+static void memory_that_is_not_resident_is_explained(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 30 * MIB);
+    const struct profile_process *process = resident(f, 8, 6, 10, 5);
+    NEAR(process->slack_mb, 0, 1e-9);
+    NEAR(process->other_mb, 0, 1e-9);
+    NEAR(process->untouched_mb, 27 + 1, 1e-9); /* 3 of 30 were written to; a MiB of files went */
+}
+
+static void shared_mappings_are_not_counted_twice(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_MAPPED, 0, 20 * MIB, 20 * MIB);
+    const struct profile_process *process = resident(f, 8, 6, 30, 28);
+    NEAR(process->mapped_live_mb, 20, 1e-9);
+    NEAR(process->slack_mb, 0, 1e-9);
+    NEAR(process->other_mb, 2, 1e-9);
+    NEAR(process->untouched_mb, 0, 1e-9);
+}
+
+/* The interpreter frees what the program left: neither that nor what is resident then counts. */
+static void the_look_has_its_own_live_memory(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
+    f->make.header.memory.live_bytes = f->make.header.memory.live_python_bytes = 25 * MIB;
+    const struct profile_process *process = resident(f, 8, 6, 20, 6);
+    NEAR(process->python_live_mb, 10, 1e-9);
+    NEAR(process->slack_mb, 2, 1e-9);
 }
 
 /* References into nowhere must not be followed. */
@@ -345,6 +395,9 @@ int main(void)
         TEST(what_is_freed_is_no_leak),
         TEST(little_evidence_is_no_leak),
         TEST(resident_memory_is_explained),
+        TEST(memory_that_is_not_resident_is_explained),
+        TEST(shared_mappings_are_not_counted_twice),
+        TEST(the_look_has_its_own_live_memory),
         TEST(damaged_references_are_ignored),
         TEST(memory_that_was_not_followed_is_told),
         TEST(damaged_anywhere),
