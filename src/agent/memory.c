@@ -332,6 +332,7 @@ static bool extend_last(uint32_t head, uint32_t site, struct memory_sample *samp
     if (atomic_load(&block->site) != site)
         return false;
     block->bytes += sample->bytes;
+    block->flags |= WIRE_BLOCK_GREW;
     return true;
 }
 

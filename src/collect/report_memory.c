@@ -1,7 +1,7 @@
 /*
  * The part of a report that is about memory: sites of a recording are added to
- * the figures of lines, functions and files; blocks that live on become suspicions
- * of leaks.  What happened when is report_course.c's.
+ * the figures of lines, functions and files.  What happened when is
+ * report_course.c's, what may leak report_leaks.c's.
  *
  * Everything is kept by ids of the merged tree, which do not change as recordings
  * are added, so the room it takes does not grow with the number of processes.
@@ -13,13 +13,6 @@
 #include <string.h>
 
 #define MB 1048576.0
-
-/* A leak grows steadily: in each part of the time between warm-up and tail. */
-enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ };
-#define LEAK_FROM     0.1 /* of the process's life: what comes before is warm-up ... */
-#define LEAK_TO       0.9 /* ... and what comes after may still be in use */
-#define LEAK_SURVIVAL 0.7 /* how well the older half lives on, measured by the younger */
-#define LEAK_LIKELY   0.95
 
 /* ---- sites ---- */
 
@@ -161,91 +154,6 @@ static bool take_peak(struct report *report, const struct arena *arena,
     return true;
 }
 
-/* ---- leaks ---- */
-
-/* Samples of a line, by when they were allocated, and those of them that are alive. */
-struct lives {
-    double born[LEAK_PARTS];
-    double survive[LEAK_PARTS];
-    double survive_mb;
-};
-
-/* -1: neither warm-up nor tail counts. */
-static int part_of(uint64_t at_ns, uint64_t end_ns)
-{
-    double share = end_ns ? (double)at_ns / (double)end_ns : 0;
-    if (share < LEAK_FROM || share >= LEAK_TO)
-        return -1;
-    int part = (int)((share - LEAK_FROM) / (LEAK_TO - LEAK_FROM) * LEAK_PARTS);
-    return part < LEAK_PARTS ? part : LEAK_PARTS - 1;
-}
-
-static void count_lives(const struct arena *arena, const struct report_place *places,
-                        uint64_t end_ns, struct lives *lines)
-{
-    double stride = (double)atomic_load(&arena->header.memory.foot_stride);
-    for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
-        const struct wire_foot *foot = arena_foot(arena, id);
-        if (!foot || !foot->site || atomic_load(&foot->published) != WIRE_FOOT_ALLOCATED)
-            continue;
-        int part = part_of(foot->at_ns, end_ns);
-        if (part >= 0 && places[foot->site].line)
-            lines[places[foot->site].line - 1].born[part] += stride;
-    }
-    for (uint32_t id = 1; id < arena_count(arena, WIRE_BLOCK); id++) {
-        const struct wire_block *block = arena_block(arena, id);
-        if (!block)
-            continue;
-        int part = part_of((uint64_t)block->at_ms * 1000000, end_ns);
-        uint32_t line = places[atomic_load(&block->site)].line;
-        if (part < 0 || !line)
-            continue;
-        lines[line - 1].survive[part]++;
-        lines[line - 1].survive_mb += (double)block->bytes / MB;
-    }
-}
-
-/*
- * Blocks of a leak live on however old they are, and there are more of them all
- * the time.  Of a cache with a bound only the young ones live (or only the old
- * ones, where it is never renewed); of what is cleared now and then, none.
- */
-static struct profile_leak judge(const struct lives *lives, double end_sec)
-{
-    double least = INFINITY, born[2] = {0}, survive[2] = {0};
-    for (int part = 0; part < LEAK_PARTS; part++) {
-        least = fmin(least, lives->survive[part]);
-        born[part * 2 / LEAK_PARTS] += fmax(lives->born[part], lives->survive[part]);
-        survive[part * 2 / LEAK_PARTS] += lives->survive[part];
-    }
-    if (least < LEAK_LEAST || survive[0] * born[1] < LEAK_SURVIVAL * survive[1] * born[0])
-        return (struct profile_leak){0};
-    return (struct profile_leak){
-        .likelihood = 1 - 1 / (least * LEAK_PARTS + 2),
-        .velocity_mb_s = lives->survive_mb / ((LEAK_TO - LEAK_FROM) * end_sec),
-    };
-}
-
-/* Each process is judged by itself: what a process that has ended left alive is no leak of those
- * that go on. */
-static void find_leaks(struct report *report, const struct arena *arena,
-                       const struct report_place *places)
-{
-    struct charge *charge = &report->charge;
-    if (arena_count(arena, WIRE_BLOCK) <= LEAK_PARTS * LEAK_LEAST)
-        return;
-    uint64_t end_ns = report_course_end_ns(arena);
-    struct lives *lines = mem_zalloc(charge->line_count + 1, sizeof *lines);
-    count_lives(arena, places, end_ns, lines);
-    for (size_t i = 0; i < charge->line_count; i++) {
-        struct profile_leak leak = judge(&lines[i], (double)end_ns / 1e9);
-        if (leak.likelihood >= LEAK_LIKELY &&
-            leak.likelihood > charge->lines[i].memory.leak.likelihood)
-            charge->lines[i].memory.leak = leak;
-    }
-    free(lines);
-}
-
 /* ---- one recording ---- */
 
 void report_memory_add(struct report *report, const struct arena *arena, const uint32_t *node_of,
@@ -276,7 +184,7 @@ void report_memory_add(struct report *report, const struct arena *arena, const u
     }
     report_course_add(report, arena, places, fate);
     if (report->config->leaks)
-        find_leaks(report, arena, places);
+        report_leaks_find(report, arena, places);
     double interval_mb = (double)atomic_load(&header->memory.interval_bytes) / MB;
     if (report->memory.interval_mb < interval_mb)
         report->memory.interval_mb = interval_mb;

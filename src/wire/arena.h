@@ -305,7 +305,10 @@ struct wire_site {
 };
 _Static_assert(sizeof(struct wire_site) == 64, "wire_site");
 
-enum wire_block_flags { WIRE_BLOCK_EXACT = 1u << 0 /* stands for itself alone */ };
+enum wire_block_flags {
+    WIRE_BLOCK_EXACT = 1u << 0, /* stands for itself alone */
+    WIRE_BLOCK_GREW = 1u << 1,  /* was enlarged since `at_ms` */
+};
 
 /* A sampled block, or the part by which one grew.  Reused when it is freed. */
 struct wire_block {
