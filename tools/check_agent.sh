@@ -1,15 +1,14 @@
 #!/bin/sh
-# Keep the agent honest: it lives in other people's processes.  What libscalene.so exports is what
-# src/agent/exports.map says, no more and no less; what it imports is listed in
-# src/agent/imports.txt, so that each new libc call inside the host is a reviewed diff; and it
-# needs no library but libc.
+# Keep the agent honest: it lives in other people's processes.  What each library exports is what its
+# map in src/agent says, no more and no less; what it imports is listed in src/agent/imports.txt, so
+# that each new libc call inside the host is a reviewed diff; and it needs no library but libc.
 #
-#   tools/check_agent.sh [libscalene.so]
+#   tools/check_agent.sh [directory of libscalene.so]
 set -eu
 export LC_ALL=C
 
 root=$(cd "$(dirname "$0")/.." && pwd)
-agent=${1:-$root/build/src/agent/libscalene.so}
+directory=${1:-$root/build/src/agent}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 failed=0
@@ -21,41 +20,46 @@ complain() {
 
 # The names of a linker version script between `global:` and `local:`, comments taken out.
 listed_exports() {
-    sed -e 's|/\*[^*]*\*/||g' -e 's/#.*//' "$root/src/agent/exports.map" | tr '{};' '\n\n\n' |
+    sed -e 's|/\*[^*]*\*/||g' -e 's/#.*//' "$root/src/agent/$1" | tr '{};' '\n\n\n' |
         sed -n '/global:/,/local:/p' | sed -e 's/global:/ /' -e '/local:/d' | tr -s ' \t' '\n\n' |
         grep -v '^$' | sort -u
 }
 
 symbols() {
-    nm -D "$1" "$agent" | awk '{ sub(/@.*/, "", $NF); print $NF }' | sort -u
+    nm -D "$1" "$2" | awk '{ sub(/@.*/, "", $NF); print $NF }' | sort -u
 }
 
-if [ ! -e "$agent" ]; then
-    echo "check_agent: no such file: $agent" >&2
-    exit 1
-fi
+check_library() {
+    agent=$directory/$1 map=$2
+    if [ ! -e "$agent" ]; then
+        complain "no such file: $agent"
+        return
+    fi
+    listed_exports "$map" >"$work/exports.listed"
+    symbols --defined-only "$agent" >"$work/exports.found"
+    for name in $(comm -13 "$work/exports.listed" "$work/exports.found"); do
+        complain "$1 exports $name, which is not in src/agent/$map"
+    done
+    for name in $(comm -23 "$work/exports.listed" "$work/exports.found"); do
+        complain "$1 does not export $name, which is in src/agent/$map"
+    done
 
-listed_exports >"$work/exports.listed"
-symbols --defined-only >"$work/exports.found"
-for name in $(comm -13 "$work/exports.listed" "$work/exports.found"); do
-    complain "exported but not in src/agent/exports.map: $name"
-done
-for name in $(comm -23 "$work/exports.listed" "$work/exports.found"); do
-    complain "in src/agent/exports.map but not exported: $name"
-done
+    symbols --undefined-only "$agent" >"$work/imports.found"
+    for name in $(comm -13 "$work/imports.listed" "$work/imports.found"); do
+        complain "$1 imports $name, which is not in src/agent/imports.txt"
+    done
+
+    for library in $(readelf -d "$agent" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
+        case $library in
+        libc.so.6 | ld-linux*) ;;
+        *) complain "$1 needs $library" ;;
+        esac
+    done
+}
 
 sed -e 's/#.*//' -e 's/[[:space:]]//g' "$root/src/agent/imports.txt" | grep -v '^$' |
     sort -u >"$work/imports.listed"
-symbols --undefined-only >"$work/imports.found"
-for name in $(comm -13 "$work/imports.listed" "$work/imports.found"); do
-    complain "imported but not in src/agent/imports.txt: $name"
-done
-
-for library in $(readelf -d "$agent" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p'); do
-    case $library in
-    libc.so.6 | ld-linux*) ;;
-    *) complain "needs $library" ;;
-    esac
-done
+check_library libscalene.so exports.map
+check_library libscalene-cpu.so exports_cpu.map
 
 exit $failed

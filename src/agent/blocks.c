@@ -7,7 +7,7 @@
 enum {
     CLASSES = 7, /* 64 << 0 to 64 << 6 */
     CLASS_LEAST_SHIFT = 6,
-    SLOTS = 32768, /* of each class */
+    SLOTS = 65536, /* of each class */
     COMMIT_BYTES = 64 * 1024,
     BUCKETS = 32768,
     BUCKET_BLOCKS = 8, /* addresses in a cache line */

@@ -43,10 +43,14 @@ void copies_init(void)
         *(void **)&next_memmove = move;
 }
 
-static void record(size_t size, const void *caller)
+static void record(const void *to, size_t size, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_COPY, .caller = caller};
-    if (memory_is_ready()) {
+    struct memory_promotion *promotion = &memory_self.promotion;
+    if (promotion->is_growth) { /* a small block that grows: objects.c asks how large it was */
+        if (to == promotion->block && !promotion->copied_bytes)
+            promotion->copied_bytes = size;
+    } else if (memory_is_ready()) {
         if (memory_choose(&memory_self.copies, size, size, &sample))
             memory_record_copy(&sample);
     } else if (memory_self.copies.left_bytes < 0) {
@@ -58,14 +62,14 @@ static void record(size_t size, const void *caller)
 static __attribute__((noinline, cold)) void *sampled_copy(void *to, const void *from, size_t size,
                                                           const void *caller)
 {
-    record(size, caller);
+    record(to, size, caller);
     return next_memcpy(to, from, size);
 }
 
 static __attribute__((noinline, cold)) void *sampled_move(void *to, const void *from, size_t size,
                                                           const void *caller)
 {
-    record(size, caller);
+    record(to, size, caller);
     return next_memmove(to, from, size);
 }
 

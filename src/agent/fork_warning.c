@@ -18,8 +18,7 @@
 static bool is_fork_check(const char *path, uintptr_t caller)
 {
     return path && atomic_load_explicit(&agent.active, memory_order_relaxed) &&
-           caller >= agent.regions.interpreter.start && caller < agent.regions.interpreter.end &&
-           !strcmp(path, "/proc/self/stat");
+           py_range_has(&agent.regions.interpreter, caller) && !strcmp(path, "/proc/self/stat");
 }
 
 typedef FILE *fopen_function(const char *, const char *);

@@ -154,7 +154,7 @@ static void *first_memalign(size_t align, size_t size)
 
 bool heap_is_allocator(const void *caller)
 {
-    return (uintptr_t)caller - next.code.start < next.code.end - next.code.start;
+    return py_range_has(&next.code, (uintptr_t)caller);
 }
 
 void heap_follow(void)
@@ -219,32 +219,47 @@ static void *take_slot(enum how how, size_t size, size_t align)
     return slot;
 }
 
-/* An object that objects.c has chosen: is this the call it waits for? */
-static bool take_promotion(size_t size, struct memory_sample *sample)
+/*
+ * A call while an object that objects.c has chosen is on its way: is this it?
+ * Only the object's own size is needed, unless a debug hook has put something of
+ * its own around, or CPython's allocator will copy into it what it thinks fits.
+ */
+static void *promoted(enum how how, size_t size, size_t align, const void *caller)
 {
     struct memory_promotion *promotion = &memory_self.promotion;
-    if (size < MEMORY_PROMOTED_LEAST || size > MEMORY_PROMOTED_MOST)
-        return false;
-    sample->kind = WIRE_SITE_PYTHON;
-    sample->bytes = promotion->weight_bytes;
-    sample->count = promotion->count;
+    if (size < MEMORY_PROMOTED_LEAST || size > MEMORY_PROMOTED_MOST ||
+        !py_range_has(&agent.regions.interpreter, (uintptr_t)caller)) /* a signal handler's */
+        return allocate(how, size, align);
     promotion->is_due = false;
     memory_self.heap.left_bytes = promotion->heap_left_bytes;
-    return sample->bytes != 0;
+    if (promotion->weight_bytes && size == MEMORY_PROMOTED_LEAST)
+        size = promotion->size_bytes;
+    if (promotion->weight_bytes || promotion->is_growth)
+        promotion->block = take_slot(how, size, align);
+    if (!promotion->block)
+        return allocate(how, size, align);
+    struct memory_sample sample = {
+        .kind = WIRE_SITE_PYTHON,
+        .bytes = promotion->weight_bytes,
+        .from = promotion->from,
+        .count = promotion->count,
+    };
+    if (sample.bytes)
+        memory_record(promotion->block, &sample);
+    return promotion->block;
 }
 
 static SLOW void *sampled(enum how how, size_t size, size_t align, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_NATIVE, .caller = caller};
-    if (memory_self.promotion.is_due) {
-        if (!take_promotion(size, &sample))
-            return allocate(how, size, align);
-    } else if (!memory_is_ready()) {
+    if (memory_self.promotion.is_due)
+        return promoted(how, size, align, caller);
+    if (!memory_is_ready()) {
         memory_postpone(&memory_self.heap);
         return allocate(how, size, align);
-    } else if (!memory_choose(&memory_self.heap, size, size, &sample)) {
-        return allocate(how, size, align);
     }
+    if (!memory_choose(&memory_self.heap, size, size, &sample))
+        return allocate(how, size, align);
     void *block = NULL;
     if (size <= BLOCKS_SLOT_MAX) {
         block = take_slot(how, size, align);

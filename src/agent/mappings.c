@@ -55,12 +55,6 @@ void mappings_init(void)
         *(void **)&next_mremap = found[2];
 }
 
-static bool is_interpreter(const void *caller)
-{
-    const struct py_range *range = &agent.regions.interpreter;
-    return (uintptr_t)caller - range->start < range->end - range->start;
-}
-
 static void record(const void *block, size_t grown, size_t size, const void *caller)
 {
     struct memory_sample sample = {
@@ -78,7 +72,8 @@ static void record(const void *block, size_t grown, size_t size, const void *cal
 static bool is_followed(size_t size, int protection, int flags, const void *caller)
 {
     return size >= WIRE_LARGE_LEAST && (flags & MAP_ANONYMOUS) && !(flags & MAP_NORESERVE) &&
-           (protection & PROT_WRITE) && memory_is_ready() && !is_interpreter(caller) &&
+           (protection & PROT_WRITE) && memory_is_ready() &&
+           !py_range_has(&agent.regions.interpreter, (uintptr_t)caller) &&
            !heap_is_allocator(caller);
 }
 

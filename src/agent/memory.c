@@ -10,6 +10,7 @@
 #include "agent/memory_place.h"
 #include "agent/objects.h"
 #include "agent/threads.h"
+#include "agent/windows.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -18,7 +19,8 @@ enum {
     IDLE_BYTES = 1 << 20, /* until a thread that may not record asks again */
     WINDOW_LEAST = 4096,
     DENSE_SAMPLES = 4096, /* with the shortest interval; then twice as many with twice of it ... */
-    DENSE_SHIFT = 3,
+    DENSE_SHIFT = 5,
+    COPIES_SHIFT = 2, /* copies are many: their intervals are longer by this */
     SPINS = 200,
     DEFERRED_MAX = 64,
     LOOK_EVERY = 4, /* passes between two looks at the resident size */
@@ -29,8 +31,10 @@ __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec
 static _Atomic bool active;
 static bool has_blocks; /* blocks_init succeeded */
 static _Atomic uint32_t locked;
+static _Atomic uint32_t *fork_mark; /* 0: a child that no fork handler knows of */
 static _Atomic uint64_t interval_bytes;
-static uint32_t free_blocks; /* chain of block records in no use */
+static uint64_t allocation_samples; /* copies do not count for the interval */
+static uint32_t free_blocks;        /* chain of block records in no use */
 static uint32_t foot_skip;
 static _Atomic bool has_seen_end;
 static uint64_t foot_last_live; /* at the last entry of the footprint's course */
@@ -44,9 +48,23 @@ static struct wire_memory *totals(void)
 
 /* ---- the lock ---- */
 
+/*
+ * A child made by the bare system call has the parent's arena, and perhaps a lock
+ * that a thread held which it does not have.  It records nothing.
+ */
+static void check_process(void)
+{
+    if (!fork_mark || atomic_load_explicit(fork_mark, memory_order_relaxed))
+        return;
+    atomic_store(&active, false);
+    atomic_store(&locked, 0);
+    atomic_store(fork_mark, 1);
+}
+
 static void lock(void)
 {
     memory_self.busy = true;
+    check_process();
     while (atomic_exchange_explicit(&locked, 1, memory_order_acquire))
         for (unsigned spins = 0; atomic_load_explicit(&locked, memory_order_relaxed);)
             if (++spins % SPINS == 0)
@@ -65,7 +83,7 @@ static void unlock(void)
 
 /* ---- which are samples ---- */
 
-static uint64_t next_random(void)
+uint64_t memory_random(void)
 {
     uint64_t x = memory_self.random;
     if (!x)
@@ -94,6 +112,7 @@ uint64_t memory_large_bytes(void)
 
 bool memory_is_ready(void)
 {
+    check_process();
     return atomic_load_explicit(&active, memory_order_relaxed) && !memory_self.busy &&
            atomic_load_explicit(&agent.control->on, memory_order_relaxed);
 }
@@ -107,9 +126,11 @@ void memory_postpone(struct memory_gap *gap)
 static void draw(struct memory_gap *gap)
 {
     uint64_t mean = atomic_load_explicit(&interval_bytes, memory_order_relaxed);
+    if (gap == &memory_self.copies)
+        mean <<= COPIES_SHIFT;
     /* The first gap of a thread begins anywhere in an interval: short threads count right. */
     uint64_t least = gap->weight_bytes ? mean / 2 : 0;
-    gap->left_bytes += (int64_t)(least + next_random() % mean);
+    gap->left_bytes += (int64_t)(least + memory_random() % mean);
     gap->weight_bytes = mean;
 }
 
@@ -238,9 +259,13 @@ static void count_sample(uint32_t id, const struct memory_sample *sample)
     add(&site->allocated_bytes, sample->bytes);
     add(&site->count, sample->count);
     add(&site->samples, 1);
-    add(sample->kind == WIRE_SITE_COPY ? &all->copied_bytes : &all->allocated_bytes, sample->bytes);
     add(&all->samples, 1);
-    uint64_t now = interval_for(get(&all->samples));
+    if (sample->kind == WIRE_SITE_COPY) {
+        add(&all->copied_bytes, sample->bytes);
+        return;
+    }
+    add(&all->allocated_bytes, sample->bytes);
+    uint64_t now = interval_for(++allocation_samples);
     atomic_store_explicit(&interval_bytes, now, memory_order_relaxed);
     set(&all->interval_bytes, now);
 }
@@ -518,6 +543,7 @@ void memory_forget_modules(void)
 static void begin_counting(void)
 {
     free_blocks = 0;
+    allocation_samples = 0;
     foot_skip = 0;
     foot_last_live = 0;
     atomic_store(&totals()->peak_epoch, 1);
@@ -528,7 +554,14 @@ static void begin_counting(void)
     look_at_resident();
     set(&totals()->start_rss_bytes, get(&totals()->look.rss_bytes));
     set(&totals()->start_file_bytes, get(&totals()->look.file_bytes));
-    memory_self.heap = memory_self.objects = memory_self.copies = (struct memory_gap){0};
+    memory_self.heap = memory_self.objects = (struct memory_gap){0};
+    memory_self.growth = memory_self.copies = (struct memory_gap){0};
+}
+
+void memory_prepare(void)
+{
+    if (agent.control->allocation_window_bytes)
+        objects_prepare();
 }
 
 void memory_start(void)
@@ -536,6 +569,9 @@ void memory_start(void)
     if (!agent.control->allocation_window_bytes)
         return;
     memory_self.busy = true;
+    fork_mark = os_fork_mark();
+    if (fork_mark)
+        atomic_store(fork_mark, 1);
     has_blocks = blocks_init() && memory_place_init();
     if (has_blocks) {
         begin_counting();
@@ -570,9 +606,12 @@ void memory_after_fork(bool is_child)
         /* Whoever held the lock is not in this process: it is ours now. */
         memory_self.busy = true;
         atomic_store(&locked, 1);
+        if (fork_mark)
+            atomic_store(fork_mark, 1);
         if (atomic_load(&agent.active)) {
             blocks_forget();
             memory_place_reset();
+            windows_after_fork();
             begin_counting();
             atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
         } else {

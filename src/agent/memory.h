@@ -7,7 +7,7 @@
  * Sampling.  Blocks of at least memory_large_bytes() are all recorded, exactly.
  * Of the rest each thread takes one every `interval` bytes: the gaps are drawn
  * from [T/2, 3T/2), the sample weighs T.  T grows with the number of samples,
- * from an eighth of the session's window up to all of it: a short program gets
+ * from a small part of the session's window up to all of it: a short program gets
  * many samples, a long one costs little.
  *
  * Contexts.  All hooks run in the program's threads, anywhere a malloc can be:
@@ -39,17 +39,22 @@ struct memory_gap {
  */
 struct memory_promotion {
     bool is_due;
-    uint64_t weight_bytes, count; /* weight 0: only a question whether it arrives */
-    int64_t heap_left_bytes;      /* to be put back */
+    bool is_growth;                     /* of a block that is being copied into this one */
+    size_t size_bytes;                  /* what it is really for */
+    uint64_t weight_bytes, from, count; /* weight 0: only a question whether it arrives */
+    int64_t heap_left_bytes;            /* to be put back */
+    int64_t copies_left_bytes;          /* as well */
+    void *block;                        /* where it is now; NULL: in no slot */
+    size_t copied_bytes;                /* growth: what was copied to there */
 };
 /* What is asked for, and with what CPython's debug hooks add to it. */
 enum { MEMORY_PROMOTED_LEAST = 513, MEMORY_PROMOTED_MOST = 513 + 64 };
 
 struct memory_thread {
-    struct memory_gap heap, objects, copies;
+    struct memory_gap heap, objects, growth, copies;
     uint64_t random;
     struct memory_promotion promotion;
-    uint32_t object_windows; /* into how many parts the gap of objects was cut: objects.c */
+    uint32_t objects_drawn_for, growth_drawn_for; /* windows_factor when those gaps were drawn */
     bool busy;
     bool forking;
 };
@@ -67,7 +72,8 @@ struct memory_sample {
     bool exact;
 };
 
-/* At the program's start, with the GIL / in a forked child, over its new arena. */
+/* Before Python is initialised / at the program's start, with the GIL. */
+void memory_prepare(void);
 void memory_start(void);
 void memory_before_fork(void);
 void memory_after_fork(bool is_child);
@@ -91,6 +97,7 @@ uint64_t memory_large_bytes(void);
  */
 bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
                    struct memory_sample *sample);
+uint64_t memory_random(void);
 /* Not recording: leave this thread alone for a while. */
 void memory_postpone(struct memory_gap *gap);
 

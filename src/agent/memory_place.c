@@ -170,11 +170,9 @@ static uint32_t new_site(uint32_t node, enum wire_site_kind kind, uint32_t modul
 
 uint32_t memory_place_site(uint32_t node, enum wire_site_kind kind, const void *caller)
 {
-    const struct py_range *interpreter = &agent.regions.interpreter;
     uintptr_t address = (uintptr_t)caller;
     uint32_t module = 0;
-    bool in_interpreter = address - interpreter->start < interpreter->end - interpreter->start;
-    if (kind == WIRE_SITE_NATIVE && in_interpreter)
+    if (kind == WIRE_SITE_NATIVE && py_range_has(&agent.regions.interpreter, address))
         kind = WIRE_SITE_PYTHON;
     else if (kind == WIRE_SITE_NATIVE || kind == WIRE_SITE_MAPPED)
         module = module_of(address);

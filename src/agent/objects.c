@@ -1,25 +1,21 @@
 #include "agent/objects.h"
 
 #include "agent/agent.h"
+#include "agent/blocks.h"
 #include "agent/memory.h"
-#include "os/os.h"
+#include "agent/windows.h"
 
 #include <dlfcn.h>
-#include <link.h>
-#include <time.h>
 
 enum {
     DOMAINS = 2,
-    FUNCTIONS = 3,   /* malloc, calloc, realloc */
     SMALL_MAX = 512, /* what CPython's allocator serves itself */
-    DUTY = 2,        /* one window in so many is looked at */
-    WINDOW_NS = 5000000,
-    ALWAYS_NS = 1000000000, /* the first moments are always looked at */
+    SMALL_UNIT = 16, /* and in steps of what */
+    PROBE_BYTES = 64,
+    PROBES = 3,
 };
-/* From how much a second on there are windows, and from how little on none any more. */
-#define BUSY_BYTES_PER_SEC 100e6
-#define CALM_BYTES_PER_SEC 50e6
-#define FORCED             (INT64_MIN / 2)
+#define SLOW   __attribute__((noinline, cold))
+#define FORCED (INT64_MIN / 2)
 
 /* PyMemAllocatorEx and PyMemAllocatorDomain, the same since 3.5. */
 struct allocator {
@@ -34,83 +30,133 @@ static const int domains[DOMAINS] = {1, 2}; /* MEM, OBJ */
 static void (*get_allocator)(int domain, struct allocator *);
 static void (*set_allocator)(int domain, struct allocator *);
 static struct allocator originals[DOMAINS];
-static _Atomic bool installed;
-static _Atomic bool is_on;          /* ours are in front now */
-static _Atomic uint32_t factor = 1; /* how many windows one that is looked at stands for */
-static _Atomic uint64_t seen_bytes; /* by our functions, up to the last sample */
-static uint64_t open_ns;            /* how long they were in front since the last look at that */
 
-/* Where the interpreter keeps one of the functions, and what is to stand there. */
-struct word {
-    _Atomic uintptr_t *place;
-    uintptr_t ours, original;
-};
-static struct word words[DOMAINS * FUNCTIONS];
-static bool has_words;
+/* ---- samples ---- */
 
-/* Ask the allocator for a block that it must take from malloc(). */
-static void *promote(int which, bool zeroed, uint64_t weight_bytes, uint64_t count)
+static void expect(size_t size, const struct memory_sample *sample)
 {
-    const struct allocator *original = &originals[which];
-    struct memory_promotion *promotion = &memory_self.promotion;
-    *promotion = (struct memory_promotion){true, weight_bytes, count, memory_self.heap.left_bytes};
+    memory_self.promotion = (struct memory_promotion){
+        .is_due = true,
+        .size_bytes = size,
+        .weight_bytes = sample->bytes,
+        .from = sample->from,
+        .count = sample->count,
+        .heap_left_bytes = memory_self.heap.left_bytes,
+    };
     memory_self.heap.left_bytes = FORCED;
-    void *block = zeroed ? original->calloc(original->ctx, 1, MEMORY_PROMOTED_LEAST)
-                         : original->malloc(original->ctx, MEMORY_PROMOTED_LEAST);
-    if (promotion->is_due) { /* it never came to malloc() */
-        promotion->is_due = false;
-        memory_self.heap.left_bytes = promotion->heap_left_bytes;
-    }
-    return block;
 }
 
-static __attribute__((noinline, cold)) void *sampled(int which, size_t size, bool zeroed)
+/* Did it come to malloc()? */
+static bool arrived(void)
+{
+    struct memory_promotion *promotion = &memory_self.promotion;
+    if (!promotion->is_due)
+        return true;
+    promotion->is_due = false;
+    memory_self.heap.left_bytes = promotion->heap_left_bytes;
+    return false;
+}
+
+static void *pass_on(int which, size_t size, bool zeroed)
 {
     const struct allocator *original = &originals[which];
-    struct memory_sample sample;
-    if (!memory_is_ready())
-        memory_postpone(&memory_self.objects);
-    else if (memory_choose(&memory_self.objects, size, size, &sample)) {
-        /* Where there are windows gaps are as much shorter as a window stands for more. */
-        uint32_t windows = atomic_load_explicit(&factor, memory_order_relaxed);
-        uint32_t drawn = memory_self.object_windows ? memory_self.object_windows : 1;
-        atomic_fetch_add_explicit(&seen_bytes, sample.bytes / drawn, memory_order_relaxed);
-        memory_self.objects.left_bytes /= windows;
-        memory_self.object_windows = windows;
-        return promote(which, zeroed, sample.bytes / drawn * windows,
-                       (sample.count * windows + drawn - 1) / drawn);
-    }
     return zeroed ? original->calloc(original->ctx, 1, size)
                   : original->malloc(original->ctx, size);
 }
 
-static inline bool is_due(size_t size)
+/* Is it a sample?  Where there are windows, gaps are as much shorter as a window stands for more.
+ */
+static bool choose(struct memory_gap *gap, uint32_t *drawn_for, size_t size,
+                   struct memory_sample *sample)
 {
-    return size <= SMALL_MAX &&
-           __builtin_expect((memory_self.objects.left_bytes -= (int64_t)size) < 0, 0);
+    if (!memory_is_ready()) {
+        memory_postpone(gap);
+        return false;
+    }
+    if (!memory_choose(gap, size, size, sample))
+        return false;
+    uint32_t factor = atomic_load_explicit(&windows_factor, memory_order_relaxed);
+    uint32_t drawn = *drawn_for ? *drawn_for : 1;
+    windows_count(sample->count / drawn, sample->bytes / drawn);
+    gap->left_bytes /= factor;
+    *drawn_for = factor;
+    sample->bytes = sample->bytes / drawn * factor;
+    sample->count = (sample->count * factor + drawn - 1) / drawn;
+    return true;
+}
+
+static SLOW void *sampled(int which, size_t size, bool zeroed)
+{
+    struct memory_sample sample;
+    if (!choose(&memory_self.objects, &memory_self.objects_drawn_for, size, &sample))
+        return pass_on(which, size, zeroed);
+    expect(size, &sample);
+    void *block = pass_on(which, MEMORY_PROMOTED_LEAST, zeroed);
+    arrived();
+    return block;
+}
+
+/*
+ * A small block becomes `size` large.  From what, only the allocator knows: it is
+ * asked for a larger block, and the copy it makes tells (copies.c).  Of reallocs
+ * chosen by their whole size those are samples in which the share that grew is.
+ */
+static SLOW void *grown(int which, void *block, size_t size)
+{
+    const struct allocator *original = &originals[which];
+    struct memory_promotion *promotion = &memory_self.promotion;
+    struct memory_sample sample = {0};
+    bool is_slot = blocks_is_slot(block);
+    if (is_slot) /* realloc() sees to its growth itself */
+        memory_self.growth.left_bytes += (int64_t)size;
+    if (is_slot || !choose(&memory_self.growth, &memory_self.growth_drawn_for, size, &sample))
+        return original->realloc(original->ctx, block, size);
+    expect(size, &(struct memory_sample){0});
+    promotion->copies_left_bytes = memory_self.copies.left_bytes;
+    promotion->is_growth = true;
+    memory_self.copies.left_bytes = FORCED;
+    void *moved = original->realloc(original->ctx, block, MEMORY_PROMOTED_LEAST);
+    memory_self.copies.left_bytes = promotion->copies_left_bytes;
+    promotion->is_growth = false;
+    if (!arrived() || moved != promotion->block || !promotion->copied_bytes)
+        return moved;
+    uint64_t now = (size + SMALL_UNIT - 1) / SMALL_UNIT * SMALL_UNIT;
+    *blocks_slot_size(moved) = (uint32_t)size;
+    if (promotion->copied_bytes + memory_random() % size >= now)
+        return moved; /* not by the part that grew */
+    sample.kind = WIRE_SITE_PYTHON;
+    memory_record(moved, &sample);
+    return moved;
+}
+
+static inline bool is_due(struct memory_gap *gap, size_t size)
+{
+    return size <= SMALL_MAX && __builtin_expect((gap->left_bytes -= (int64_t)size) < 0, 0);
 }
 
 #define HOOKS(name, which)                                                                         \
     static void *name##_malloc(void *ctx, size_t size)                                             \
     {                                                                                              \
-        if (is_due(size))                                                                          \
+        if (is_due(&memory_self.objects, size))                                                    \
             return sampled(which, size, false);                                                    \
         return originals[which].malloc(ctx, size);                                                 \
     }                                                                                              \
     static void *name##_calloc(void *ctx, size_t count, size_t size)                               \
     {                                                                                              \
-        if (size && count <= SMALL_MAX / size && is_due(count * size))                             \
+        if (size && count <= SMALL_MAX / size && is_due(&memory_self.objects, count * size))       \
             return sampled(which, count * size, true);                                             \
         return originals[which].calloc(ctx, count, size);                                          \
     }                                                                                              \
     static void *name##_realloc(void *ctx, void *block, size_t size)                               \
     {                                                                                              \
-        if (!block && is_due(size))                                                                \
-            return sampled(which, size, false);                                                    \
+        if (is_due(block ? &memory_self.growth : &memory_self.objects, size))                      \
+            return block ? grown(which, block, size) : sampled(which, size, false);                \
         return originals[which].realloc(ctx, block, size);                                         \
     }
 HOOKS(mem, 0)
 HOOKS(obj, 1)
+
+/* ---- installing ---- */
 
 static struct allocator ours(int which)
 {
@@ -121,176 +167,114 @@ static struct allocator ours(int which)
     return allocator;
 }
 
+static bool is_in_front(int which)
+{
+    struct allocator now;
+    get_allocator(domains[which], &now);
+    return now.malloc == ours(which).malloc;
+}
+
+/* Is the function of ours reached, be it from below another's? */
+static bool is_reached(int which)
+{
+    struct allocator now;
+    get_allocator(domains[which], &now);
+    memory_self.objects.left_bytes = SMALL_MAX;
+    void *block = now.malloc(now.ctx, 1);
+    bool reached = memory_self.objects.left_bytes != SMALL_MAX;
+    now.free(now.ctx, block);
+    return reached;
+}
+
 /* Does a request beyond 512 bytes come to our malloc()?  Not from CPython's built-in mimalloc. */
-static bool reaches_malloc(int which)
+static bool large_reaches_malloc(int which)
 {
     const struct allocator *original = &originals[which];
-    struct memory_promotion *promotion = &memory_self.promotion;
-    *promotion =
-        (struct memory_promotion){.is_due = true, .heap_left_bytes = memory_self.heap.left_bytes};
-    memory_self.heap.left_bytes = FORCED;
+    expect(MEMORY_PROMOTED_LEAST, &(struct memory_sample){0});
     void *block = original->malloc(original->ctx, MEMORY_PROMOTED_LEAST);
-    bool arrived = !promotion->is_due;
-    promotion->is_due = false;
-    memory_self.heap.left_bytes = promotion->heap_left_bytes;
+    bool reached = arrived();
     original->free(original->ctx, block);
-    return arrived;
+    return reached;
 }
 
-/* ---- windows ---- */
-
-struct word_search {
-    uintptr_t inside; /* an address in the interpreter's code */
-    uintptr_t wanted;
-    _Atomic uintptr_t *found;
-    unsigned count;
-};
-
-static void search_segment(struct word_search *search, uintptr_t start, size_t bytes)
+/* Do all small ones too (PYTHONMALLOC=malloc)?  Then they are seen there.  CPython's own allocator
+ * does it now and then, for its books. */
+static bool small_reach_malloc(int which)
 {
-    start = (start + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
-    for (size_t i = 0; i < bytes / sizeof(uintptr_t); i++) {
-        _Atomic uintptr_t *word = (_Atomic uintptr_t *)start + i;
-        if (atomic_load_explicit(word, memory_order_relaxed) != search->wanted)
-            continue;
-        search->found = word;
-        search->count++;
+    const struct allocator *original = &originals[which];
+    int64_t left = memory_self.heap.left_bytes;
+    int reached = 0;
+    for (int i = 0; i < PROBES; i++) {
+        memory_self.heap.left_bytes = INT64_MAX;
+        void *block = original->malloc(original->ctx, PROBE_BYTES);
+        reached += memory_self.heap.left_bytes != INT64_MAX;
+        original->free(original->ctx, block);
     }
+    memory_self.heap.left_bytes = left;
+    return reached == PROBES;
 }
 
-static int search_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-    struct word_search *search = context;
-    bool is_it = false;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type == PT_LOAD &&
-            search->inside - (info->dlpi_addr + segment->p_vaddr) < segment->p_memsz)
-            is_it = true;
-    }
-    for (int i = 0; i < info->dlpi_phnum && is_it; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W))
-            search_segment(search, info->dlpi_addr + segment->p_vaddr, segment->p_memsz);
-    }
-    return is_it;
-}
-
-/*
- * Where the interpreter keeps the functions we have just given it.  To change
- * them from the sampler thread each must be one store: PyMem_SetAllocator()
- * copies the struct in pieces, and a thread that allocates meanwhile would jump
- * to half an address.
- */
-static bool find_words(void)
+static void put_in_front(void)
 {
     for (int i = 0; i < DOMAINS; i++) {
-        struct allocator mine = ours(i);
-        const uintptr_t functions[FUNCTIONS][2] = {
-            {(uintptr_t)mine.malloc, (uintptr_t)originals[i].malloc},
-            {(uintptr_t)mine.calloc, (uintptr_t)originals[i].calloc},
-            {(uintptr_t)mine.realloc, (uintptr_t)originals[i].realloc},
-        };
-        for (int k = 0; k < FUNCTIONS; k++) {
-            struct word_search search = {.inside = (uintptr_t)set_allocator,
-                                         .wanted = functions[k][0]};
-            dl_iterate_phdr(search_module, &search);
-            if (search.count != 1)
-                return false;
-            words[i * FUNCTIONS + k] =
-                (struct word){search.found, functions[k][0], functions[k][1]};
-        }
+        struct allocator allocator;
+        get_allocator(domains[i], &originals[i]);
+        allocator = ours(i);
+        set_allocator(domains[i], &allocator);
     }
-    return true;
 }
 
-/*
- * Without the GIL: only functions change, the context and `free` are the same in
- * both states.  Acts only on what it knows: somebody else's allocator in front
- * (tracemalloc) has ours, or the original, behind it and is left alone.
- */
-static bool put_in_front(bool on)
+static void take_out(void)
 {
-    bool done = true;
-    for (int i = 0; i < DOMAINS * FUNCTIONS; i++) {
-        uintptr_t from = on ? words[i].original : words[i].ours;
-        uintptr_t to = on ? words[i].ours : words[i].original;
-        if (!atomic_compare_exchange_strong(words[i].place, &from, to) && from != to)
-            done = false;
+    for (int i = 0; i < DOMAINS; i++)
+        if (is_in_front(i))
+            set_allocator(domains[i], &originals[i]);
+}
+
+static bool find_functions(void)
+{
+    if (agent.has_layout && agent.layout.free_threaded)
+        return false; /* objects never come from malloc() */
+    *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
+    *(void **)&set_allocator = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
+    return get_allocator && set_allocator;
+}
+
+void objects_prepare(void)
+{
+    if (find_functions())
+        put_in_front();
+}
+
+static void let_switch(void)
+{
+    struct windows_word words[DOMAINS * WINDOWS_FUNCTIONS];
+    for (int i = 0; i < DOMAINS; i++) {
+        struct allocator mine = ours(i), *original = &originals[i];
+        struct windows_word *of_domain = &words[i * WINDOWS_FUNCTIONS];
+        of_domain[0] =
+            (struct windows_word){(uintptr_t)mine.malloc, (uintptr_t)original->malloc, 0};
+        of_domain[1] =
+            (struct windows_word){(uintptr_t)mine.calloc, (uintptr_t)original->calloc, 0};
+        of_domain[2] =
+            (struct windows_word){(uintptr_t)mine.realloc, (uintptr_t)original->realloc, 0};
     }
-    return done;
-}
-
-static bool is_busy(bool was_busy, uint64_t now_ns)
-{
-    static uint64_t last_bytes;
-    uint64_t bytes = atomic_load_explicit(&seen_bytes, memory_order_relaxed);
-    if (!open_ns || now_ns - agent.arena.header->start_mono_ns < ALWAYS_NS)
-        return was_busy;
-    double rate = (double)(bytes - last_bytes) * 1e9 / (double)open_ns;
-    last_bytes = bytes;
-    open_ns = 0;
-    return rate > (was_busy ? CALM_BYTES_PER_SEC : BUSY_BYTES_PER_SEC);
-}
-
-static void open_window(bool on)
-{
-    if (on != atomic_load(&is_on) && put_in_front(on))
-        atomic_store(&is_on, on);
-}
-
-static void pause_ns(uint64_t ns)
-{
-    struct timespec pause = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-}
-
-void objects_sleep(uint64_t sleep_ns)
-{
-    static uint32_t random = 2463534242u, chosen, window;
-    static bool busy;
-    uint64_t now_ns = os_mono_ns(), end_ns = now_ns + sleep_ns;
-    if (!atomic_load(&installed) || !has_words) {
-        pause_ns(sleep_ns);
-        return;
-    }
-    busy = is_busy(busy, now_ns);
-    atomic_store(&factor, busy ? DUTY : 1);
-    while (now_ns < end_ns) {
-        if (window++ % DUTY == 0) { /* one of the next DUTY windows */
-            random ^= random << 13;
-            random ^= random >> 17;
-            random ^= random << 5;
-            chosen = random % DUTY;
-        }
-        open_window(!busy || (window - 1) % DUTY == chosen);
-        uint64_t left_ns = end_ns - now_ns, before_ns = now_ns;
-        pause_ns(busy && left_ns > WINDOW_NS ? WINDOW_NS : left_ns);
-        now_ns = os_mono_ns();
-        if (atomic_load(&is_on))
-            open_ns += now_ns - before_ns;
-    }
+    windows_init((uintptr_t)set_allocator, words, DOMAINS * WINDOWS_FUNCTIONS);
 }
 
 bool objects_install(void)
 {
-    if (agent.has_layout && agent.layout.free_threaded)
-        return false;
-    *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
-    *(void **)&set_allocator = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
     if (!get_allocator || !set_allocator)
         return false;
-    for (int i = 0; i < DOMAINS; i++)
-        get_allocator(domains[i], &originals[i]);
-    if (!reaches_malloc(0) || !reaches_malloc(1))
-        return false;
-    for (int i = 0; i < DOMAINS; i++) {
-        struct allocator allocator = ours(i);
-        set_allocator(domains[i], &allocator);
+    if (!is_reached(0) || !is_reached(1)) /* Python was set up with other allocators */
+        put_in_front();
+    bool small = small_reach_malloc(0) && small_reach_malloc(1);
+    if (small || !large_reaches_malloc(0) || !large_reaches_malloc(1)) {
+        take_out();
+        return small;
     }
-    has_words = find_words();
-    atomic_store(&is_on, true);
-    atomic_store(&installed, true);
+    if (is_in_front(0) && is_in_front(1))
+        let_switch();
+    memory_self.objects = memory_self.growth = (struct memory_gap){0};
     return true;
 }

@@ -2,11 +2,11 @@
 
 #include "agent/agent.h"
 #include "agent/memory.h"
-#include "agent/objects.h"
 #include "agent/signals.h"
 #include "agent/threads.h"
 #include "agent/tick.h"
 #include "agent/waits.h"
+#include "agent/windows.h"
 #include "os/os.h"
 
 #include <dlfcn.h>
@@ -373,7 +373,7 @@ static void *sample_forever(void *argument)
         uint64_t spread = 1 + idle_passes / IDLE_PASSES;
         uint64_t interval_ns =
             agent.control->wait_interval_ns * (spread < SPREAD_MAX ? spread : SPREAD_MAX);
-        objects_sleep(interval_ns);
+        windows_sleep(interval_ns);
         if (is_alone())
             return NULL;
         struct clocks clocks = read_clocks();

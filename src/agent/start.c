@@ -270,6 +270,8 @@ __attribute__((constructor)) static void load(void)
             agent.regions.jit = jit_is_on();
             if (!add_hook(add))
                 atomic_fetch_add(&agent.control->unrecorded, 1);
+            else
+                memory_prepare();
         }
     }
     errno = saved;

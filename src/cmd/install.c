@@ -43,11 +43,8 @@ static char *quote(const char *directory)
     return out;
 }
 
-char *install_agent(const char *directory)
+static char *find(const char *directory)
 {
-    const char *chosen = getenv("SCALENE_AGENT");
-    if (chosen && *chosen)
-        return access(chosen, R_OK) ? NULL : realpath(chosen, NULL);
     char *quoted = directory ? quote(directory) : NULL, *found = NULL;
     for (size_t i = 0; quoted && !found && i < sizeof places / sizeof *places; i++) {
         glob_t matches;
@@ -60,4 +57,21 @@ char *install_agent(const char *directory)
     }
     free(quoted);
     return found;
+}
+
+char *install_agent(const char *directory, bool memory)
+{
+    const char *chosen = getenv("SCALENE_AGENT");
+    if (chosen && *chosen)
+        return access(chosen, R_OK) ? NULL : realpath(chosen, NULL);
+    char *agent = find(directory);
+    if (!agent || memory)
+        return agent;
+    char *lean = mem_format("%.*s-cpu.so", (int)(strlen(agent) - strlen(".so")), agent);
+    if (access(lean, R_OK)) {
+        free(lean);
+        return agent;
+    }
+    free(agent);
+    return lean;
 }

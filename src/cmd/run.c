@@ -67,12 +67,10 @@ static int read_config(struct options *options)
 }
 
 /* Only what was asked for by name: by default everything is wanted, and this is what there is. */
-static void say_what_is_missing(struct options *options)
+static void say_what_is_missing(const struct options *options)
 {
     if (options->run.gpu && options_given(options, "gpu"))
         fputs("scalene: --gpu has no effect: this version measures time and memory only\n", stderr);
-    if (!options_given(options, "memory"))
-        options->run.memory = false;
 }
 
 /* Standard input is taken for the program only where somebody put one there: not a terminal, not
@@ -325,7 +323,7 @@ out:
 static int prepare_and_run(struct run *run, char *const *words)
 {
     int status = EXIT_FAILURE;
-    char *directory = install_directory(), *agent = install_agent(directory);
+    char *directory = install_directory(), *agent = install_agent(directory, run->options->memory);
     if (find_target(run, words, directory) || !(run->outfile = cmd_outfile(run->options->outfile)))
         goto out;
     find_program_path(run);

@@ -191,6 +191,9 @@ void report_memory_add(struct report *report, const struct arena *arena, const u
     if (atomic_load(&header->flags) & WIRE_PROCESS_NO_OBJECTS)
         report_note(report, "this Python's allocator does not show its small objects: memory "
                             "figures are of larger blocks and of libraries only");
+    if (atomic_load(&header->flags) & WIRE_PROCESS_HIDDEN_OBJECTS)
+        report_note(report, "small Python objects were not seen for a part of the run: something "
+                            "else hooked Python's allocator (tracemalloc?)");
     free(places);
 }
 

@@ -62,4 +62,8 @@ uint64_t os_peak_rss_bytes(void);
 uint64_t os_rss_bytes(uint64_t *file_bytes);
 void os_yield(void); /* let another thread run */
 
+/* A word that is zero in a forked child, even if it was forked behind libc's back.  NULL: cannot.
+ */
+_Atomic uint32_t *os_fork_mark(void);
+
 #endif

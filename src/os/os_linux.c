@@ -123,6 +123,17 @@ void *os_reserve(size_t size_bytes)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+_Atomic uint32_t *os_fork_mark(void)
+{
+    enum { MARK_BYTES = 4096 };
+    void *page = os_reserve(MARK_BYTES);
+    if (page && madvise(page, MARK_BYTES, MADV_WIPEONFORK)) {
+        munmap(page, MARK_BYTES);
+        return NULL;
+    }
+    return page;
+}
+
 void os_discard(void *memory, size_t size_bytes)
 {
     madvise(memory, size_bytes, MADV_DONTNEED);

@@ -114,3 +114,8 @@ uint64_t os_rss_bytes(uint64_t *file_bytes)
 void os_yield(void)
 {
 }
+
+_Atomic uint32_t *os_fork_mark(void)
+{
+    return NULL;
+}

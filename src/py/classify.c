@@ -9,11 +9,6 @@
 
 enum { CALL_DEPTH_MAX = 64 };
 
-static bool inside(const struct py_range *range, uintptr_t address)
-{
-    return address >= range->start && address < range->end;
-}
-
 struct module_search {
     uintptr_t address;
     struct py_range found;
@@ -88,7 +83,7 @@ void classify_init(struct py_regions *regions, const struct py_layout *layout)
 static bool in_helper(const struct py_regions *regions, uintptr_t address)
 {
     for (unsigned i = 0; i < regions->helper_count; i++)
-        if (inside(&regions->helpers[i], address))
+        if (py_range_has(&regions->helpers[i], address))
             return true;
     return false;
 }
@@ -99,7 +94,7 @@ static bool sets_up_python_call(const struct py_regions *regions, const void *uc
     struct unwind_cursor cursor;
     unwind_begin(&cursor, ucontext);
     for (unsigned i = 0; i < CALL_DEPTH_MAX; i++) {
-        if (inside(&regions->eval, cursor.pc) || inside(&regions->eval_call, cursor.pc))
+        if (py_range_has(&regions->eval, cursor.pc) || py_range_has(&regions->eval_call, cursor.pc))
             return i == 0;
         if (in_helper(regions, cursor.pc))
             return true;
@@ -113,8 +108,8 @@ enum classify_result classify(const struct py_regions *regions, const struct py_
                               uint8_t opcode, const void *ucontext)
 {
     uintptr_t pc = guard_context_pc(ucontext);
-    bool in_interpreter = inside(&regions->interpreter, pc) || inside(&regions->linker, pc) ||
-                          inside(&regions->agent, pc);
+    bool in_interpreter = py_range_has(&regions->interpreter, pc) ||
+                          py_range_has(&regions->linker, pc) || py_range_has(&regions->agent, pc);
     switch ((enum py_call)layout->calls[opcode]) {
     case PY_CALL_C:
         return CLASSIFY_NATIVE;

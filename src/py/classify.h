@@ -35,6 +35,11 @@ struct py_range {
     uintptr_t start, end;
 };
 
+static inline bool py_range_has(const struct py_range *range, uintptr_t address)
+{
+    return address - range->start < range->end - range->start;
+}
+
 struct py_regions {
     struct py_range interpreter, linker, agent;
     struct py_range eval, eval_call; /* the eval loop, and its call_function where it has one */

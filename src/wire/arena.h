@@ -103,13 +103,15 @@ enum wire_stacks_state {
 };
 
 enum wire_header_flags {
-    WIRE_PROCESS_JIT = 1u << 0,           /* CPython's JIT is on: lines in hot loops approximate */
-    WIRE_PROCESS_FREE_THREADED = 1u << 1, /* no GIL */
-    WIRE_PROCESS_FORKED = 1u << 2,        /* began by fork, without exec */
-    WIRE_PROCESS_FIRST = 1u << 3,         /* the one the launcher started */
-    WIRE_PROCESS_MEMORY = 1u << 4,        /* memory is followed */
-    WIRE_PROCESS_NO_OBJECTS = 1u << 5,    /* small Python objects are not: the interpreter's
-                                             allocator does not hand them to malloc */
+    WIRE_PROCESS_JIT = 1u << 0,            /* CPython's JIT is on: lines in hot loops approximate */
+    WIRE_PROCESS_FREE_THREADED = 1u << 1,  /* no GIL */
+    WIRE_PROCESS_FORKED = 1u << 2,         /* began by fork, without exec */
+    WIRE_PROCESS_FIRST = 1u << 3,          /* the one the launcher started */
+    WIRE_PROCESS_MEMORY = 1u << 4,         /* memory is followed */
+    WIRE_PROCESS_NO_OBJECTS = 1u << 5,     /* small Python objects are not: the interpreter's
+                                              allocator does not hand them to malloc */
+    WIRE_PROCESS_HIDDEN_OBJECTS = 1u << 6, /* for some time they were not: another hook was put in
+                                              front of the allocator */
 };
 
 struct wire_section {

@@ -87,6 +87,7 @@ def test_content(wheel):
         "data/purelib/scalene/__init__.py",
         "data/purelib/scalene/__main__.py",
         "data/purelib/scalene/profile.py",
+        "data/purelib/scalene/libscalene-cpu.so",
         "data/purelib/scalene/libscalene.so",
     }
     assert sizes < 5_000_000

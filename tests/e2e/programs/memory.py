@@ -4,30 +4,58 @@ import ctypes
 import json
 import sys
 
-N = 300000
+N = 1200000
+INT = 28 if sys.version_info < (3, 11) else 32  # what is asked for an int of one digit
 MB = 1 << 20
 truth = {}
 size = sys.getsizeof
 
 
 def tell(name, allocated, live=None, peak=None):
+    """What a line must show; None: not known."""
     live = allocated if live is None else live
     truth[name] = {
-        "allocated": allocated / MB,
+        "allocated": allocated and allocated / MB,
         "live": live / MB,
         "peak": (live if peak is None else peak) / MB,
     }
 
 
-floats = list(map(float.fromhex, ["0x1.8p1"] * N))  #: floats
-tell("floats", N * size(1.5) + N * 8 * 2, N * size(1.5) + N * 8)  # and the list of texts
+floats = list(map(float, range(N)))  #: floats
+tell("floats", N * (size(1.5) + INT + 8) + 8 * N // 8, N * (size(1.5) + 8))
 
-texts = list(map(bytes, [100] * N))  #: texts
-tell("texts", sum(map(size, texts)) + N * 8 * 2, sum(map(size, texts)) + N * 8)
+texts = list(map("{:0200d}".format, range(N // 6)))  #: texts
+tell("texts", None, sum(map(size, texts)) + N // 6 * 8)
 
 one_dict = {"a": 1, "b": 2}
-dicts = list(map(dict, [one_dict] * (N // 2)))  #: dicts
-tell("dicts", sum(map(size, dicts)) + N // 2 * 8 * 2, sum(map(size, dicts)) + N // 2 * 8)
+dicts = list(map(dict, [one_dict] * (N // 6)))  #: dicts
+tell("dicts", sum(map(size, dicts)) + N // 6 * 8 * 2, sum(map(size, dicts)) + N // 6 * 8)
+
+tuples = list(zip([0.5] * (N // 2), [1.5] * (N // 2)))  #: tuples
+tell("tuples", None, sum(map(size, tuples)) + N // 2 * 8)
+
+lists = []
+
+
+def append_to_lists(count):
+    for _ in range(count):
+        one = []
+        lists.append(one)
+        for _ in range(20):
+            one.append(None)  #: lists
+
+
+append_to_lists(N // 6)
+tell("lists", sum(size(one) - size([]) for one in lists))
+
+
+def small_churn(rounds):
+    for _ in range(rounds):
+        bytes(300)  #: small churn
+
+
+small_churn(200000)
+tell("small churn", 200000 * size(bytes(300)), 0)
 
 buffer = bytearray(64 * MB)  #: buffer
 tell("buffer", 64 * MB)

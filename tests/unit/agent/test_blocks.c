@@ -62,10 +62,10 @@ static void what_is_too_large_gets_no_slot(void **state)
 static void a_class_runs_out_in_the_end(void **state)
 {
     unsigned taken = 0;
-    static void *slots[40000];
-    while (taken < 40000 && (slots[taken] = blocks_take(64, 16)))
+    static void *slots[80000];
+    while (taken < 80000 && (slots[taken] = blocks_take(64, 16)))
         taken++;
-    assert_in_range(taken, 30000, 39999);
+    assert_in_range(taken, 60000, 79999);
     while (taken)
         blocks_give(slots[--taken]);
     void *again = blocks_take(64, 16);

@@ -1,0 +1,220 @@
+#include "agent/windows.h"
+
+#include "agent/agent.h"
+#include "os/os.h"
+
+#include <link.h>
+#include <time.h>
+
+enum {
+    WORDS_MAX = 2 * WINDOWS_FUNCTIONS,
+    DUTY = 2,               /* what is seen in windows stands for so much */
+    CYCLE_NS = 2000000,     /* closed and open, on average */
+    SLOWER_PERCENT = 6,     /* a program that is looked at needs so much longer for the same */
+    LOOK_NS = 20000000,     /* CPU time between two looks at what the program does */
+    ALWAYS_NS = 1000000000, /* CPU time at the start in which all is seen */
+    KEPT_PART = 8,          /* a program that keeps one part in so many is seen all the time */
+};
+/* From how many allocations a second on there are windows, and from how few on none any more.  Each
+ * costs 1 to 3 ns. */
+#define BUSY_PER_SEC 10e6
+#define CALM_PER_SEC 6e6
+
+_Atomic uint32_t windows_factor = 1;
+
+static _Atomic uint64_t counted_objects, counted_bytes;
+static struct windows_word words[WORDS_MAX];
+static size_t word_count; /* 0: they cannot be switched */
+static bool is_open;
+
+void windows_count(uint64_t objects, uint64_t bytes)
+{
+    atomic_fetch_add_explicit(&counted_objects, objects, memory_order_relaxed);
+    atomic_fetch_add_explicit(&counted_bytes, bytes, memory_order_relaxed);
+}
+
+/* ---- the switch ---- */
+
+struct search {
+    uintptr_t inside;
+    uintptr_t wanted;
+    _Atomic uintptr_t *found;
+    unsigned count;
+};
+
+static void search_segment(struct search *search, uintptr_t start, size_t bytes)
+{
+    start = (start + sizeof(uintptr_t) - 1) & ~(sizeof(uintptr_t) - 1);
+    for (size_t i = 0; i < bytes / sizeof(uintptr_t); i++) {
+        _Atomic uintptr_t *word = (_Atomic uintptr_t *)start + i;
+        if (atomic_load_explicit(word, memory_order_relaxed) != search->wanted)
+            continue;
+        search->found = word;
+        search->count++;
+    }
+}
+
+static int search_module(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *search = context;
+    bool is_it = false;
+    (void)size;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD &&
+            search->inside - (info->dlpi_addr + segment->p_vaddr) < segment->p_memsz)
+            is_it = true;
+    }
+    for (int i = 0; i < info->dlpi_phnum && is_it; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W))
+            search_segment(search, info->dlpi_addr + segment->p_vaddr, segment->p_memsz);
+    }
+    return is_it;
+}
+
+/*
+ * To change a function from the sampler thread must be one store:
+ * PyMem_SetAllocator() copies the struct in pieces, and a thread that allocates
+ * meanwhile would jump to half an address.
+ */
+void windows_init(uintptr_t inside, const struct windows_word *given, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct search search = {.inside = inside, .wanted = given[i].ours};
+        dl_iterate_phdr(search_module, &search);
+        if (search.count != 1)
+            return;
+        words[i] = given[i];
+        words[i].place = search.found;
+    }
+    is_open = true;
+    word_count = count;
+}
+
+/* Ours should be in front and are not: the profile says so. */
+static bool say_hidden(bool hidden)
+{
+    if (hidden)
+        atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_HIDDEN_OBJECTS);
+    return false;
+}
+
+/*
+ * Without the GIL: only functions change, the context and `free` are the same in
+ * both states.  Acts only on what it knows: if somebody else's are in front
+ * (tracemalloc), which have ours or the original behind them, nothing can be
+ * switched, and the answer is false.
+ */
+static bool set_open(bool open)
+{
+    if (open == is_open)
+        return true;
+    for (size_t i = 0; i < word_count; i++) {
+        uintptr_t from = open ? words[i].original : words[i].ours;
+        uintptr_t to = open ? words[i].ours : words[i].original;
+        if (!atomic_compare_exchange_strong(words[i].place, &from, to) && from != to)
+            return say_hidden(open);
+    }
+    is_open = open;
+    return true;
+}
+
+/* ---- what the program does ---- */
+
+struct look {
+    uint64_t cpu_ns, objects, bytes, live_bytes;
+};
+
+static struct look last;
+
+static struct look look_now(uint64_t cpu_ns)
+{
+    return (struct look){
+        .cpu_ns = cpu_ns,
+        .objects = atomic_load_explicit(&counted_objects, memory_order_relaxed),
+        .bytes = atomic_load_explicit(&counted_bytes, memory_order_relaxed),
+        .live_bytes = atomic_load_explicit(&agent.arena.header->memory.live_python_bytes,
+                                           memory_order_relaxed),
+    };
+}
+
+/* Does it allocate so often, and keep so little of it, that windows are enough? */
+static bool is_busy(bool was_busy)
+{
+    struct look now = look_now(os_process_cpu_ns());
+    uint64_t cpu_ns = now.cpu_ns - last.cpu_ns;
+    if (now.cpu_ns - agent.arena.header->start_cpu_ns < ALWAYS_NS || cpu_ns < LOOK_NS)
+        return was_busy;
+    uint64_t factor = atomic_load_explicit(&windows_factor, memory_order_relaxed);
+    double allocated = (double)((now.bytes - last.bytes) * factor);
+    double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
+    double rate = (double)((now.objects - last.objects) * factor) * 1e9 / (double)cpu_ns;
+    last = now;
+    return rate > (was_busy ? CALM_PER_SEC : BUSY_PER_SEC) && kept * KEPT_PART < allocated;
+}
+
+/* ---- the sampler's pauses ---- */
+
+static void pause_ns(int64_t ns)
+{
+    struct timespec pause = {ns / 1000000000, ns % 1000000000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+}
+
+static uint32_t random_below(uint32_t limit)
+{
+    static uint32_t random = 2463534242u;
+    random ^= random << 13;
+    random ^= random >> 17;
+    random ^= random << 5;
+    return limit ? random % limit : 0;
+}
+
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/*
+ * Closed for a while of random length, then open for as long: so that the program
+ * gets equally far in both.  That is measured by its CPU time, since this thread
+ * may get its processor late; what one window had too much or too little, the next
+ * ones make up for.
+ */
+static void one_cycle(void)
+{
+    static int64_t owed_ns;
+    int64_t begin_ns = (int64_t)os_process_cpu_ns();
+    set_open(false);
+    int64_t length_ns = CYCLE_NS / 4 + random_below(CYCLE_NS / 2);
+    pause_ns(length_ns);
+    int64_t open_ns = (int64_t)os_process_cpu_ns();
+    set_open(true);
+    pause_ns(within(length_ns + owed_ns, CYCLE_NS / 8, CYCLE_NS));
+    int64_t end_ns = (int64_t)os_process_cpu_ns();
+    int64_t wanted_ns = (open_ns - begin_ns) * (100 + SLOWER_PERCENT) / 100;
+    owed_ns = within(owed_ns + wanted_ns - (end_ns - open_ns), -CYCLE_NS, CYCLE_NS);
+}
+
+void windows_sleep(uint64_t sleep_ns)
+{
+    static bool busy;
+    busy = word_count && is_busy(busy) && set_open(false);
+    atomic_store(&windows_factor, busy ? DUTY : 1);
+    if (!busy) {
+        set_open(true);
+        pause_ns((int64_t)sleep_ns);
+        return;
+    }
+    for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += CYCLE_NS)
+        one_cycle();
+}
+
+void windows_after_fork(void)
+{
+    last = (struct look){0};
+    atomic_store(&windows_factor, 1);
+    is_open = false; /* the sampler may have been at it when the process forked */
+    set_open(true);
+}
