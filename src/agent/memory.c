@@ -205,6 +205,14 @@ static uint64_t since_start_ns(void)
     return os_mono_ns() - agent.arena.header->start_mono_ns;
 }
 
+/* As old as the sampler's last pass: a few milliseconds, and no call into the kernel. */
+static uint32_t since_start_cpu_ms(void)
+{
+    const struct wire_header *header = agent.arena.header;
+    uint64_t ns = get(&header->beat_cpu_ns);
+    return ns > header->start_cpu_ns ? (uint32_t)((ns - header->start_cpu_ns) / 1000000) : 0;
+}
+
 static void note_foot(uint32_t site, enum wire_foot_kind kind, uint64_t at_ns)
 {
     if (foot_skip++ % (uint32_t)get(&totals()->foot_stride))
@@ -214,6 +222,7 @@ static void note_foot(uint32_t site, enum wire_foot_kind kind, uint64_t at_ns)
         return;
     struct wire_foot *foot = arena_record(&agent.arena, WIRE_FOOT, id);
     foot->at_ns = at_ns;
+    foot->at_cpu_ms = since_start_cpu_ms();
     foot_last_live = get(&totals()->live_bytes);
     foot->live_kib = (uint32_t)(foot_last_live >> 10);
     foot->site_live_kib = site ? (uint32_t)(get(&site_at(site)->live_bytes) >> 10) : 0;
@@ -306,6 +315,7 @@ static void look_at_resident(void)
 {
     struct wire_memory *all = totals();
     uint64_t file_bytes;
+    set(&all->look.at_cpu_ms, since_start_cpu_ms());
     set(&all->look.rss_bytes, os_rss_bytes(&file_bytes));
     set(&all->look.file_bytes, file_bytes);
     set(&all->look.live_bytes, get(&all->live_bytes));
@@ -379,7 +389,7 @@ void memory_record(const void *block, struct memory_sample *sample)
             record->next = head;
             record->bytes = sample->bytes;
             record->from = sample->from;
-            record->at_ms = (uint32_t)(at_ns / 1000000);
+            record->at_cpu_ms = since_start_cpu_ms();
             record->flags = sample->exact ? WIRE_BLOCK_EXACT : 0;
             atomic_store_explicit(&record->site, site, memory_order_release);
         }

@@ -3,7 +3,9 @@
  * on however old it is, and becomes more all the time.  Called by report_memory.c
  * with one recording after the other.
  *
- * Evidence are samples that are alive at the end, by when they were allocated.
+ * Evidence are samples that are alive at the end, by when they were allocated, in
+ * CPU time of the process: neither waiting nor a busy machine tells of a program's
+ * steps.
  * A block that grew all the time (one list, appended to for ever) is a single
  * record; its growth is read off the course of its site instead: whatever the
  * site's live memory rose by and never fell below again has lived on.  There it
@@ -20,7 +22,7 @@
 
 /* A leak grows steadily: in each part of the time between warm-up and tail. */
 enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ };
-#define LEAK_FROM     0.1 /* of the process's life: what comes before is warm-up ... */
+#define LEAK_FROM     0.1 /* of the process's CPU time: what comes before is warm-up ... */
 #define LEAK_TO       0.9 /* ... and what comes after may still be in use */
 #define LEAK_LATE     0.6 /* as long before the end as the older two parts take together */
 #define LEAK_SURVIVAL 0.7 /* how well the older half lives on, measured by the younger */
@@ -43,7 +45,7 @@ struct lives {
 struct rise {
     uint32_t before; /* the one below it, + 1; 0: none */
     uint32_t level_kib;
-    double share; /* of the process's life, when it came */
+    double share; /* of the process's CPU time, when it came */
 };
 
 /* What is known of a site. */
@@ -56,7 +58,7 @@ struct site {
 struct evidence {
     const struct arena *arena;
     const struct report_place *places;
-    double end_ns;
+    double end_ms;
     double stride;       /* entries of the course that each one stands for */
     double interval_mb;  /* between two samples */
     struct lives *lines; /* parallel to charge's */
@@ -110,8 +112,7 @@ static void count_blocks(struct evidence *evidence)
         uint32_t site = block ? atomic_load(&block->site) : 0;
         struct lives *lives = block ? lives_of(evidence, site) : NULL;
         if (lives && evidence->sites[site].grown_mb <= 0)
-            add_survivor(lives, block->at_ms * 1e6 / evidence->end_ns, 1,
-                         (double)block->bytes / MB);
+            add_survivor(lives, block->at_cpu_ms / evidence->end_ms, 1, (double)block->bytes / MB);
     }
 }
 
@@ -136,7 +137,7 @@ static void count_course(struct evidence *evidence)
         if (!lives)
             continue;
         struct site *site = &evidence->sites[foot->site];
-        double share = (double)foot->at_ns / evidence->end_ns;
+        double share = foot->at_cpu_ms / evidence->end_ms;
         int part = part_of(share);
         lives->live_mb += ((double)foot->site_live_kib - site->live_kib) / 1024;
         site->live_kib = foot->site_live_kib;
@@ -212,7 +213,7 @@ void report_leaks_find(struct report *report, const struct arena *arena,
     struct evidence evidence = {
         .arena = arena,
         .places = places,
-        .end_ns = fmax((double)report_course_end_ns(arena), 1),
+        .end_ms = fmax((double)atomic_load(&arena->header.memory.look.at_cpu_ms), 1),
         .stride = (double)atomic_load(&arena->header.memory.foot_stride),
         .interval_mb = fmax((double)atomic_load(&arena->header.memory.interval_bytes), 1) / MB,
         .lines = mem_zalloc(charge->line_count + 1, sizeof *evidence.lines),
@@ -222,8 +223,9 @@ void report_leaks_find(struct report *report, const struct arena *arena,
     count_blocks(&evidence);
     count_course(&evidence);
     count_rises(&evidence);
+    double end_sec = fmax((double)report_course_end_ns(arena), 1) / 1e9;
     for (size_t i = 0; i < charge->line_count; i++) {
-        struct profile_leak leak = judge(&evidence.lines[i], evidence.end_ns / 1e9);
+        struct profile_leak leak = judge(&evidence.lines[i], end_sec);
         if (leak.likelihood >= LEAK_LIKELY &&
             leak.likelihood > charge->lines[i].memory.leak.likelihood)
             charge->lines[i].memory.leak = leak;

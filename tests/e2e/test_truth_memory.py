@@ -187,6 +187,15 @@ def test_the_leak_is_found_and_nothing_else(leaking):
     )
 
 
+def test_leaks_of_many_shapes(scalene, python, tmp_path):
+    run = run_memory(scalene, python, "leaks_more.py", tmp_path)
+    file = run.file()
+    guilty = {entry["lineno"] for entry in file["lines"] if PREFIX + "leak" in entry["line"]}
+    assert len(guilty) == 8
+    assert {int(number) for number in file["leaks"]} == guilty
+    assert all(leak["likelihood"] >= 0.95 for leak in file["leaks"].values())
+
+
 def test_threads_and_forked_children(scalene, python, tmp_path):
     program = tmp_path / "family.py"
     program.write_text(

@@ -186,6 +186,7 @@ void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
                      enum wire_foot_kind kind, uint32_t live_kib, uint32_t site_live_kib)
 {
     struct wire_foot foot = {.at_ns = at_ns,
+                             .at_cpu_ms = (uint32_t)(at_ns / 1000000),
                              .live_kib = live_kib,
                              .site_live_kib = site_live_kib,
                              .site = site,
@@ -193,9 +194,9 @@ void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
     add(make, WIRE_FOOT, &foot);
 }
 
-void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_ms)
+void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_cpu_ms)
 {
-    struct wire_block block = {.site = site, .bytes = bytes, .at_ms = at_ms};
+    struct wire_block block = {.site = site, .bytes = bytes, .at_cpu_ms = at_cpu_ms};
     add(make, WIRE_BLOCK, &block);
 }
 

@@ -41,6 +41,9 @@ static int set_up(void **state)
     make->header.flags = WIRE_PROCESS_MEMORY | WIRE_PROCESS_FIRST;
     make->header.on_ns = 1000 * (uint64_t)MS;
     make->header.beat_mono_ns = make->header.start_mono_ns + 1000 * (uint64_t)MS;
+    make->header.memory.look.at_cpu_ms = 1000;
+    make->header.memory.interval_bytes = 128 << 10;
+    make->header.memory.foot_stride = 1;
     uint32_t module = arena_make_code(make, PROGRAM, "<module>", 1, 20);
     fixture.leak_node = arena_make_frame(make, 0, module, LEAK_LINE);
     fixture.other_node = arena_make_frame(make, 0, module, OTHER_LINE);
@@ -153,16 +156,21 @@ static void the_course_of_a_line_is_replayed(void **state)
 
 enum { EVENTS = 400 };
 
-/* `EVENTS` samples over the run; the i-th lives on if `survives(i)` says so. */
-static void pattern(struct fixture *f, bool (*survives)(int))
+/* `EVENTS` samples over the run; the i-th lives on if `survives(i)` says so.  Live memory is those
+ * that live on, or always as much: then others went before the end. */
+static void pattern(struct fixture *f, bool (*survives)(int), bool is_bounded)
 {
     uint32_t site =
         arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 50 * MIB, 25 * MIB);
+    uint32_t live_kib = is_bounded ? 4096 : 0;
     for (int i = 0; i < EVENTS; i++) {
-        arena_make_foot(&f->make, (uint64_t)i * 1000 / EVENTS * MS, site, WIRE_FOOT_ALLOCATED, 1024,
-                        1024);
-        if (survives(i))
+        bool lives_on = survives(i);
+        if (lives_on)
             arena_make_block(&f->make, site, 128 << 10, (uint32_t)(i * 1000 / EVENTS));
+        if (lives_on && !is_bounded)
+            live_kib += 128;
+        arena_make_foot(&f->make, (uint64_t)i * 1000 / EVENTS * MS, site, WIRE_FOOT_ALLOCATED,
+                        live_kib, live_kib);
     }
 }
 
@@ -191,6 +199,12 @@ static bool the_first_third(int i)
     return i < EVENTS / 3;
 }
 
+/* Ever fewer: a memo of keys that have nearly all been seen. */
+static bool fewer_and_fewer(int i)
+{
+    return (int)(160 * exp(-i / 120.0)) != (int)(160 * exp(-(i + 1) / 120.0));
+}
+
 static bool none(int i)
 {
     return i < 0;
@@ -204,7 +218,7 @@ static bool few(int i)
 static void leaks_are_found(void **state)
 {
     struct fixture *f = *state;
-    pattern(f, all);
+    pattern(f, all, false);
     const struct profile_memory *line = report(f, LEAK_LINE);
     assert_true(line->leak.likelihood >= 0.95);
     NEAR(line->leak.velocity_mb_s, 50, 2);
@@ -213,39 +227,100 @@ static void leaks_are_found(void **state)
 static void a_leak_among_temporary_blocks_is_found(void **state)
 {
     struct fixture *f = *state;
-    pattern(f, every_other);
+    pattern(f, every_other, false);
     assert_true(report(f, LEAK_LINE)->leak.likelihood >= 0.95);
 }
 
-static void assert_innocent(struct fixture *f, bool (*survives)(int))
+static void assert_innocent(struct fixture *f, bool (*survives)(int), bool is_bounded)
 {
-    pattern(f, survives);
+    pattern(f, survives, is_bounded);
     assert_true(report(f, LEAK_LINE)->leak.likelihood == 0);
 }
 
 static void a_cache_with_a_bound_is_no_leak(void **state)
 {
-    assert_innocent(*state, the_last_tenth);
+    assert_innocent(*state, the_last_tenth, true);
 }
 
 static void a_cache_that_evicts_by_age_is_no_leak(void **state)
 {
-    assert_innocent(*state, the_younger_the_likelier);
+    assert_innocent(*state, the_younger_the_likelier, false);
 }
 
 static void a_pool_that_is_filled_once_is_no_leak(void **state)
 {
-    assert_innocent(*state, the_first_third);
+    assert_innocent(*state, the_first_third, false);
 }
 
 static void what_is_freed_is_no_leak(void **state)
 {
-    assert_innocent(*state, none);
+    assert_innocent(*state, none, true);
 }
 
 static void little_evidence_is_no_leak(void **state)
 {
-    assert_innocent(*state, few);
+    assert_innocent(*state, few, false);
+}
+
+static void what_fills_up_is_no_leak(void **state)
+{
+    assert_innocent(*state, fewer_and_fewer, false);
+}
+
+/* The best so many of all: they may be of any age, but there are never more. */
+static void what_is_bounded_is_no_leak(void **state)
+{
+    assert_innocent(*state, every_other, true);
+}
+
+/* One list that is appended to: each time it is full it gets an eighth more.  `rounds` times it is
+ * emptied. */
+static const struct profile_memory *growing_list(struct fixture *f, uint32_t rounds)
+{
+    enum { APPENDS = 6000 };
+    uint32_t site =
+        arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 50 * MIB, 25 * MIB);
+    uint32_t room_kib = 64, used_kib = 0;
+    for (uint32_t i = 0; i < APPENDS; i++) {
+        uint64_t at_ns = (uint64_t)i * 1000 * MS / APPENDS;
+        if (rounds && i % (APPENDS / rounds) == 0) {
+            room_kib = 64;
+            used_kib = 0;
+            arena_make_foot(&f->make, at_ns, site, WIRE_FOOT_FREED, 0, 0);
+        }
+        used_kib += 8;
+        if (used_kib <= room_kib)
+            continue;
+        room_kib += room_kib / 8;
+        arena_make_foot(&f->make, at_ns, site, WIRE_FOOT_ALLOCATED, room_kib, room_kib);
+    }
+    arena_make_block(&f->make, site, (uint64_t)room_kib << 10, 1);
+    ((struct wire_block *)(void *)f->make.sections[WIRE_BLOCK].data)[1].flags =
+        WIRE_BLOCK_EXACT | WIRE_BLOCK_GREW;
+    return report(f, LEAK_LINE);
+}
+
+static void a_list_that_grows_for_ever_is_a_leak(void **state)
+{
+    const struct profile_memory *line = growing_list(*state, 0);
+    assert_true(line->leak.likelihood >= 0.95);
+    NEAR(line->leak.velocity_mb_s, 48, 8);
+}
+
+static void a_list_that_is_emptied_is_no_leak(void **state)
+{
+    assert_true(growing_list(*state, 6)->leak.likelihood == 0);
+}
+
+/* A machine that was busy with something else: by the wall all of it happened at the end. */
+static void leaks_are_judged_by_processor_time(void **state)
+{
+    struct fixture *f = *state;
+    pattern(f, all, false);
+    struct wire_foot *feet = (struct wire_foot *)(void *)f->make.sections[WIRE_FOOT].data;
+    for (int i = 1; i <= EVENTS; i++)
+        feet[i].at_ns = feet[i].at_ns / 1000 + 5000 * (uint64_t)MS;
+    assert_true(report(f, LEAK_LINE)->leak.likelihood >= 0.95);
 }
 
 /* Resident memory and the part of it that is files, at the start and at the last look, in MiB. */
@@ -349,7 +424,7 @@ static void damaged_anywhere(void **state)
     struct fixture *f = *state;
     uint32_t library = arena_make_module(&f->make, "/usr/lib/libsqlite3.so.0");
     arena_make_site(&f->make, f->other_node, WIRE_SITE_NATIVE, library, 10 * MIB, 4 * MIB);
-    pattern(f, few);
+    pattern(f, few, false);
     struct buf image = {0};
     arena_make_image(&f->make, &image);
     char *path = mem_format("%s/100-0.arena", f->directory);
@@ -394,6 +469,11 @@ int main(void)
         TEST(a_pool_that_is_filled_once_is_no_leak),
         TEST(what_is_freed_is_no_leak),
         TEST(little_evidence_is_no_leak),
+        TEST(what_fills_up_is_no_leak),
+        TEST(what_is_bounded_is_no_leak),
+        TEST(a_list_that_grows_for_ever_is_a_leak),
+        TEST(a_list_that_is_emptied_is_no_leak),
+        TEST(leaks_are_judged_by_processor_time),
         TEST(resident_memory_is_explained),
         TEST(memory_that_is_not_resident_is_explained),
         TEST(shared_mappings_are_not_counted_twice),
