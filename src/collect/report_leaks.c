@@ -24,9 +24,9 @@
 enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ };
 #define LEAK_FROM     0.1 /* of the process's CPU time: what comes before is warm-up ... */
 #define LEAK_TO       0.9 /* ... and what comes after may still be in use */
-#define LEAK_LATE     0.6 /* as long before the end as the older two parts take together */
+#define LEAK_LATE     0.8 /* as long before the end as a part takes */
 #define LEAK_SURVIVAL 0.7 /* how well the older half lives on, measured by the younger */
-#define LEAK_GOES_ON  0.4 /* how much is added late, measured by the older half */
+#define LEAK_GOES_ON  0.4 /* how much is added late, measured by the older parts */
 #define LEAK_GROWTH   0.5 /* how much the whole grows, measured by what lives on */
 #define LEAK_RISE_MAX 5.0 /* samples that one growth of a block counts for, at most */
 #define LEAK_LIKELY   0.95
@@ -170,7 +170,7 @@ static void count_rises(struct evidence *evidence)
 /*
  * Of a cache with a bound only the young blocks live (or only the old ones, where
  * it is never renewed); of what is cleared now and then, none.  What fills up adds
- * less and less.  And where blocks live on by chance or merit (the best so
+ * less and less, and then nothing.  And where blocks live on by chance or merit (the best so
  * many of all), there is not more and more of them.
  */
 static bool is_leak(const struct lives *lives, double least)
@@ -184,7 +184,8 @@ static bool is_leak(const struct lives *lives, double least)
     }
     double growth_mb = lives->low_mb[LEAK_PARTS - 1] - lives->low_mb[LEAK_PARTS / 2 - 1];
     return least >= LEAK_LEAST && survive[0] * born[1] >= LEAK_SURVIVAL * survive[1] * born[0] &&
-           lives->late_mb >= LEAK_GOES_ON * mb[0] && growth_mb >= LEAK_GROWTH * mb[1];
+           lives->late_mb >= LEAK_GOES_ON * mb[0] / (LEAK_PARTS / 2) &&
+           growth_mb >= LEAK_GROWTH * mb[1];
 }
 
 static struct profile_leak judge(const struct lives *lives, double end_sec)

@@ -205,6 +205,11 @@ static bool fewer_and_fewer(int i)
     return (int)(160 * exp(-i / 120.0)) != (int)(160 * exp(-(i + 1) / 120.0));
 }
 
+static bool the_first_four_fifths(int i)
+{
+    return i < EVENTS * 4 / 5;
+}
+
 static bool none(int i)
 {
     return i < 0;
@@ -265,6 +270,11 @@ static void little_evidence_is_no_leak(void **state)
 static void what_fills_up_is_no_leak(void **state)
 {
     assert_innocent(*state, fewer_and_fewer, false);
+}
+
+static void what_was_collected_before_the_end_is_no_leak(void **state)
+{
+    assert_innocent(*state, the_first_four_fifths, false);
 }
 
 /* The best so many of all: they may be of any age, but there are never more. */
@@ -470,6 +480,7 @@ int main(void)
         TEST(what_is_freed_is_no_leak),
         TEST(little_evidence_is_no_leak),
         TEST(what_fills_up_is_no_leak),
+        TEST(what_was_collected_before_the_end_is_no_leak),
         TEST(what_is_bounded_is_no_leak),
         TEST(a_list_that_grows_for_ever_is_a_leak),
         TEST(a_list_that_is_emptied_is_no_leak),
