@@ -135,6 +135,25 @@ static void forget_at_peak(struct report *report)
         charge->files[i].memory.at_peak_mb = 0;
 }
 
+/* The line whose allocation made the peak; if it was on none, the last that allocated before. */
+static uint32_t line_at_peak(const struct arena *arena, const struct report_place *places)
+{
+    const struct wire_memory *memory = &arena->header.memory;
+    uint32_t site = atomic_load(&memory->peak_site), line = 0;
+    if (arena_site(arena, site) && places[site].line)
+        return places[site].line;
+    uint64_t peak_at_ns = atomic_load(&memory->peak_at_ns), last_ns = 0;
+    for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
+        const struct wire_foot *foot = arena_foot(arena, id);
+        if (!foot || foot->at_ns > peak_at_ns || foot->at_ns < last_ns || !foot->site ||
+            !places[foot->site].line || atomic_load(&foot->published) != WIRE_FOOT_ALLOCATED)
+            continue;
+        last_ns = foot->at_ns;
+        line = places[foot->site].line;
+    }
+    return line;
+}
+
 /* Is this the process with the highest footprint so far?  Then what is known of the peak is its. */
 static bool take_peak(struct report *report, const struct arena *arena,
                       const struct report_place *places)
@@ -145,12 +164,11 @@ static bool take_peak(struct report *report, const struct arena *arena,
     if (memory->has_peak && bytes / MB <= memory->peak_mb)
         return false;
     forget_at_peak(report);
-    uint32_t site = atomic_load(&from->peak_site);
     double python_bytes = (double)atomic_load(&from->peak_python_bytes);
     memory->has_peak = true;
     memory->peak_mb = bytes / MB;
     memory->peak_python_fraction = bytes > 0 ? fmin(python_bytes / bytes, 1) : 0;
-    memory->peak_line = arena_site(arena, site) ? places[site].line : 0;
+    memory->peak_line = line_at_peak(arena, places);
     return true;
 }
 

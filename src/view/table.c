@@ -91,10 +91,10 @@ static void fill_system(const struct row *row, struct cell *cell)
 
 static void fill_seconds(const struct row *row, struct cell *cell)
 {
-    if (!row->active)
+    double sec = profile_time_sum(&row->line->time);
+    if (!row->active || !(sec > 0))
         return;
-    snprintf(cell->text, sizeof cell->text, "%s",
-             format_short_time(profile_time_sum(&row->line->time)).text);
+    snprintf(cell->text, sizeof cell->text, "%s", format_short_time(sec).text);
     cell->style = is_hot(row) ? STYLE_HOT : STYLE_PLAIN;
 }
 

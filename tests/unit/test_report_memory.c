@@ -133,6 +133,27 @@ static void live_at_the_peak_by_epoch(void **state)
     assert_int_equal(f->profile.peak_line, LEAK_LINE);
 }
 
+/* The interpreter itself may add a little on top of what a line has piled up. */
+static void a_peak_on_no_line_is_the_last_line_s(void **state)
+{
+    struct fixture *f = *state;
+    struct arena_make *make = &f->make;
+    uint32_t a = arena_make_site(make, f->leak_node, WIRE_SITE_PYTHON, 0, 10 * MIB, 0);
+    uint32_t b = arena_make_site(make, f->other_node, WIRE_SITE_PYTHON, 0, 10 * MIB, 0);
+    uint32_t none = arena_make_site(make, f->thread_node, WIRE_SITE_NATIVE, 0, MIB, 0);
+    arena_make_foot(make, 100 * MS, a, WIRE_FOOT_ALLOCATED, 10240, 10240);
+    arena_make_foot(make, 200 * MS, b, WIRE_FOOT_ALLOCATED, 20480, 10240);
+    arena_make_foot(make, 250 * MS, none, WIRE_FOOT_ALLOCATED, 21504, 1024);
+    arena_make_foot(make, 300 * MS, none, WIRE_FOOT_FREED, 20480, 0);
+    arena_make_foot(make, 400 * MS, b, WIRE_FOOT_FREED, 10240, 0);
+    arena_make_foot(make, 500 * MS, a, WIRE_FOOT_ALLOCATED, 11264, 11264);
+    make->header.memory.peak_bytes = 21 * MIB;
+    make->header.memory.peak_at_ns = 250 * (uint64_t)MS;
+    make->header.memory.peak_site = none;
+    report(f, LEAK_LINE);
+    assert_int_equal(f->profile.peak_line, OTHER_LINE);
+}
+
 /* Two sites of one line: the line's peak is when both are high, not the sum of their peaks. */
 static void the_course_of_a_line_is_replayed(void **state)
 {
@@ -471,6 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(sites_add_up_on_lines),
         TEST(live_at_the_peak_by_epoch),
+        TEST(a_peak_on_no_line_is_the_last_line_s),
         TEST(the_course_of_a_line_is_replayed),
         TEST(leaks_are_found),
         TEST(a_leak_among_temporary_blocks_is_found),
