@@ -196,6 +196,59 @@ def test_leaks_of_many_shapes(scalene, python, tmp_path):
     assert all(leak["likelihood"] >= 0.95 for leak in file["leaks"].values())
 
 
+HELPERS = {
+    "large": "def take():\n    return [bytearray(2 << 20) for _ in range(10)]\n",
+    "little": "def take():\n    return [bytearray(64 << 10) for _ in range(40)]\n",
+    "tiny": "def take():\n    return [bytearray(1 << 10) for _ in range(40)]\n",
+}
+
+
+def reported(scalene, python, tmp_path, *options):
+    for name, text in HELPERS.items():
+        (tmp_path / (name + ".py")).write_text(text)
+    program = tmp_path / "main.py"
+    program.write_text("import large, little, tiny\nbytearray(1 << 30)\nkept = [large.take(), little.take(), tiny.take()]\n"
+                       "n = 0\nfor i in range(10000000):\n    n += i\n")
+    _, profile = truth.launch(scalene, python, ["--memory", *options, program], tmp_path)
+    lines = [line for file in profile["files"].values() for line in file["lines"]]
+    for key, of_line in ("allocated_mb", "n_malloc_mb"), ("live_mb", "n_live_mb"), ("n_mallocs", "n_mallocs"):
+        assert sum(line[of_line] for line in lines) + profile["memory_untraced"][key] == pytest.approx(
+            profile["memory_total"][key])
+    return {Path(name).stem for name in profile["files"]}
+
+
+def test_malloc_threshold(scalene, newest_python, tmp_path):
+    """`large` has 1 % of the memory, `little` has 2.5 MiB in 40 blocks, `tiny` has not even one MiB."""
+    assert reported(scalene, newest_python, tmp_path) == {"main", "large"}
+    assert reported(scalene, newest_python, tmp_path, "--malloc-threshold", "40") == {"main", "large", "little"}
+    assert reported(scalene, newest_python, tmp_path, "--malloc-threshold", "41") == {"main", "large"}
+
+
+def test_allocation_sampling_window(scalene, newest_python, tmp_path):
+    """An eighth of the window, many more samples, and the same figures."""
+    program = tmp_path / "window.py"
+    program.write_text("kept = [b'%01000d' % i for i in range(100000)]\n")
+    samples = []
+    for window in "131072", "1048576":
+        _, profile = truth.launch(
+            scalene, newest_python, ["--memory", "--allocation-sampling-window", window, program], tmp_path)
+        line = profile["files"][str(program)]["lines"][0]
+        assert line["n_live_mb"] == pytest.approx(100000 * 1033 / (1 << 20), rel=0.15)
+        assert profile["sampling"]["memory_interval_mb"] <= int(window) / (1 << 20)
+        samples.append(line["n_alloc_samples"])
+    assert samples[0] > 3 * samples[1] > 300
+
+
+def test_leak_detector_can_be_turned_off(scalene, newest_python, tmp_path):
+    config = tmp_path / "options.yaml"
+    program = tmp_path / "leak.py"
+    program.write_text("kept = []\nfor i in range(30000):\n    kept.append(b'%01000d' % i)\n")
+    for setting, found in ("true", ["3"]), ("false", []):
+        config.write_text("memory-leak-detector: %s\n" % setting)
+        _, profile = truth.launch(scalene, newest_python, ["--memory", "-c", config, program], tmp_path)
+        assert list(profile["files"][str(program)]["leaks"]) == found
+
+
 def test_threads_and_forked_children(scalene, python, tmp_path):
     program = tmp_path / "family.py"
     program.write_text(
