@@ -19,7 +19,7 @@ enum {
     IDLE_BYTES = 1 << 20, /* until a thread that may not record asks again */
     WINDOW_LEAST = 4096,
     DENSE_SAMPLES = 4096, /* with the shortest interval; then twice as many with twice of it ... */
-    DENSE_SHIFT = 5,
+    DENSE_SHIFT = 6,
     COPIES_SHIFT = 2, /* copies are many: their intervals are longer by this */
     SPINS = 200,
     DEFERRED_MAX = 64,
