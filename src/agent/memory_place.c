@@ -99,7 +99,8 @@ bool memory_place_has_ended(void)
     if (!slot || !slot->is_main || !agent.has_layout ||
         !atomic_load_explicit(&has_begun, memory_order_relaxed))
         return false;
-    /* Not the current thread state: that may be a subinterpreter's, which ends before the program. */
+    /* Not the current thread state: that may be a subinterpreter's, which ends before the program.
+     */
     return !agent.current_tstate() || !frames_any(&agent.layout, agent.main_tstate);
 }
 

@@ -43,7 +43,7 @@ struct lives {
 
 /* A rise of a site's live memory that has not been undone yet. */
 struct rise {
-    uint32_t before; /* the one below it, + 1; 0: none */
+    uint32_t before; /* the one below it */
     uint32_t level_kib;
     double share; /* of the process's CPU time, when it came */
 };
@@ -51,7 +51,7 @@ struct rise {
 /* What is known of a site. */
 struct site {
     double grown_mb;   /* live in blocks that grew, less that in others */
-    uint32_t top;      /* its last rise, + 1 */
+    uint32_t top;      /* its last rise */
     uint32_t live_kib; /* as far as the course has been followed */
 };
 
@@ -63,7 +63,7 @@ struct evidence {
     double interval_mb;  /* between two samples */
     struct lives *lines; /* parallel to charge's */
     struct site *sites;
-    struct rise *rises;
+    struct rise *rises; /* the first is the ground below all others */
     size_t rise_count, rise_cap;
 };
 
@@ -118,15 +118,13 @@ static void count_blocks(struct evidence *evidence)
 
 static void follow_rises(struct evidence *evidence, struct site *site, double share)
 {
-    const struct rise *rises = evidence->rises;
-    while (site->top && rises[site->top - 1].level_kib > site->live_kib)
-        site->top = rises[site->top - 1].before;
-    uint32_t level_kib = site->top ? rises[site->top - 1].level_kib : 0;
-    if (level_kib == site->live_kib)
+    while (evidence->rises[site->top].level_kib > site->live_kib)
+        site->top = evidence->rises[site->top].before;
+    if (evidence->rises[site->top].level_kib == site->live_kib)
         return;
     VEC_PUSH(evidence->rises, evidence->rise_count, evidence->rise_cap) =
         (struct rise){site->top, site->live_kib, share};
-    site->top = (uint32_t)evidence->rise_count;
+    site->top = (uint32_t)evidence->rise_count - 1;
 }
 
 static void count_course(struct evidence *evidence)
@@ -158,10 +156,9 @@ static void count_rises(struct evidence *evidence)
     for (uint32_t id = 1; id < arena_count(evidence->arena, WIRE_SITE); id++) {
         struct lives *lives = lives_of(evidence, id);
         for (uint32_t at = lives ? evidence->sites[id].top : 0; at;) {
-            const struct rise *rise = &evidence->rises[at - 1];
+            const struct rise *rise = &evidence->rises[at];
             at = rise->before;
-            uint32_t below_kib = at ? evidence->rises[at - 1].level_kib : 0;
-            double mb = (double)(rise->level_kib - below_kib) / 1024;
+            double mb = (double)(rise->level_kib - evidence->rises[at].level_kib) / 1024;
             add_survivor(lives, rise->share, fmin(mb / evidence->interval_mb, LEAK_RISE_MAX), mb);
         }
     }
@@ -184,7 +181,7 @@ static bool is_leak(const struct lives *lives, double least)
     }
     double growth_mb = lives->low_mb[LEAK_PARTS - 1] - lives->low_mb[LEAK_PARTS / 2 - 1];
     return least >= LEAK_LEAST && survive[0] * born[1] >= LEAK_SURVIVAL * survive[1] * born[0] &&
-           lives->late_mb >= LEAK_GOES_ON * mb[0] / (LEAK_PARTS / 2) &&
+           lives->late_mb >= LEAK_GOES_ON * mb[0] / (LEAK_PARTS / 2.0) &&
            growth_mb >= LEAK_GROWTH * mb[1];
 }
 
@@ -218,6 +215,9 @@ void report_leaks_find(struct report *report, const struct arena *arena,
         .stride = (double)atomic_load(&arena->header.memory.foot_stride),
         .interval_mb = fmax((double)atomic_load(&arena->header.memory.interval_bytes), 1) / MB,
         .lines = mem_zalloc(charge->line_count + 1, sizeof *evidence.lines),
+        .rises = mem_zalloc(1, sizeof *evidence.rises),
+        .rise_count = 1,
+        .rise_cap = 1,
         .sites = mem_zalloc((size_t)arena_count(arena, WIRE_SITE) + 1, sizeof *evidence.sites),
     };
     find_grown(&evidence);

@@ -106,14 +106,14 @@ def test_peak_is_near_the_truth(scalene, python, tmp_path):
     lines = profile["files"][str(program)]["lines"]
     assert lines[1]["n_peak_mb"] == pytest.approx(512, rel=0.01)
     assert lines[1]["n_live_at_peak_mb"] == pytest.approx(512, rel=0.01)
-    assert lines[1]["n_live_mb"] == 0
+    assert lines[1]["n_live_mb"] == pytest.approx(0, abs=0.1)  # a small object may be a sample
     assert lines[2]["n_malloc_mb"] < 1
 
 
 def test_untouched_memory_stays_untouched(scalene, newest_python, tmp_path):
     """Lazily zeroed pages stay lazy: a calloc() of ours would be no copy of the allocator's."""
     program = tmp_path / "lazy.py"
-    program.write_text("import time\na = bytearray(400 << 20)\ntime.sleep(0.3)\n")
+    program.write_text("import time\na = bytes(400 << 20)\ntime.sleep(0.3)\n")
     _, profile = truth.launch(scalene, newest_python, ["--memory", program], tmp_path)
     memory = profile["processes"][0]["memory"]
     assert memory["rss_mb"] < 100
