@@ -15,7 +15,7 @@ libc.malloc.restype = ctypes.c_void_p
 libc.malloc.argtypes = [ctypes.c_size_t]
 
 large, rare, numbers, names, addresses, cycles, flags, of_thread = [], [], [], {}, [], [], [], []
-turns = queue.Queue()
+turns = queue.Queue(maxsize=100)  # the thread keeps pace
 
 
 class Node:
