@@ -38,9 +38,12 @@ test-newer: build
 	@ninja -C $(BUILD) --quiet
 	@tools/newer.sh test
 
-# What profiling costs, as ratios; never a test (see bench/README.md).
+# What profiling costs, as ratios; never a test (see bench/README.md).  Without PYTHON=, by the Python of
+# the tests, which has numpy.
 bench: build
-	@$(PYTHON) bench/overhead.py --build $(BUILD) --python $(PYTHON)
+	@tools/setup.sh test
+	@bench/overhead.py --build $(BUILD) \
+		--python $(if $(filter file,$(origin PYTHON)),.cache/venv/bin/python,$(PYTHON))
 
 wheel:
 	@tools/setup.sh test

@@ -1,6 +1,7 @@
 """Library calls: json both ways, regular expressions."""
 import json
 import re
+import sys
 
 data = {"key%d" % i: [i, i / 3, "text %d" % i] for i in range(2000)}
 pattern = re.compile(r"text (\d+)")
@@ -15,4 +16,4 @@ def main(n):
     return found
 
 
-main(560)
+main(int(800 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))

@@ -1,4 +1,6 @@
 """An allocation-light loop: integer arithmetic."""
+import sys
+
 
 def main(n):
     total = 0
@@ -7,4 +9,4 @@ def main(n):
     return total
 
 
-main(30_000_000)
+main(int(36_000_000 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))

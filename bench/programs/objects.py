@@ -1,4 +1,5 @@
 """Object churn: short-lived instances, method calls."""
+import sys
 
 
 class Point:
@@ -17,4 +18,4 @@ def main(n):
     return at.x
 
 
-main(7_000_000)
+main(int(9_000_000 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))

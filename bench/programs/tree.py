@@ -1,4 +1,5 @@
 """Deep recursion over a binary tree that is built and dropped."""
+import sys
 
 
 def build(depth):
@@ -14,4 +15,4 @@ def main(n):
     return sum(count(build(14)) for _ in range(n))
 
 
-main(260)
+main(int(420 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))

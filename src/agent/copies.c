@@ -8,6 +8,7 @@
  */
 #include "agent/copies.h"
 #include "agent/agent.h"
+#include "agent/heap.h"
 #include "agent/memory.h"
 
 #include <dlfcn.h>
@@ -50,6 +51,10 @@ static void record(const void *to, size_t size, const void *caller)
     if (promotion->is_growth) { /* a small block that grows: objects.c asks how large it was */
         if (to == promotion->block && !promotion->copied_bytes)
             promotion->copied_bytes = size;
+    } else if (heap_is_allocator(caller)) {
+        /* It may hold locks that a forking thread waits for, which has the recorder's. */
+        if (size < WIRE_LARGE_LEAST)
+            memory_self.copies.left_bytes += (int64_t)size;
     } else if (memory_is_ready()) {
         if (memory_choose(&memory_self.copies, size, size, &sample))
             memory_record_copy(&sample);

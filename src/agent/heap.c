@@ -75,6 +75,12 @@ static bool is_bootstrap(const void *block)
     return (uintptr_t)block - (uintptr_t)bootstrap < BOOTSTRAP_BYTES;
 }
 
+/* Sizes of these blocks are not kept: as much as there can be. */
+static size_t bootstrap_bytes(const void *block)
+{
+    return (uintptr_t)bootstrap + BOOTSTRAP_BYTES - (uintptr_t)block;
+}
+
 static void use_libc(void)
 {
     next.free = __libc_free;
@@ -152,6 +158,21 @@ static void *first_memalign(size_t align, size_t size)
     return next.memalign(align, size);
 }
 
+/*
+ * A program may define these by itself and stand in front of us; what we hand
+ * out under other names then comes back to its free(), which knows no slots of
+ * ours.  The loader has bound the names to whoever is first, the aliases are ours.
+ */
+#define OURS(name) __attribute__((alias(name), visibility("hidden"), nothrow, leaf))
+OURS("malloc") void *our_malloc(size_t) __attribute__((malloc, alloc_size(1)));
+OURS("realloc") void *our_realloc(void *, size_t) __attribute__((alloc_size(2)));
+OURS("free") void our_free(void *);
+
+static bool is_bypassed(void)
+{
+    return malloc != our_malloc || realloc != our_realloc || free != our_free;
+}
+
 bool heap_is_allocator(const void *caller)
 {
     return py_range_has(&next.code, (uintptr_t)caller);
@@ -191,6 +212,8 @@ static size_t usable_bytes(void *block)
         size_t head = ((const size_t *)block)[-1];
         return (head & ~(size_t)7) - (head & 2 ? 16 : 8); /* 2: mapped by itself */
     }
+    if (is_bootstrap(block))
+        return bootstrap_bytes(block);
     return next.usable_size ? next.usable_size(block) : 0;
 }
 
@@ -252,6 +275,8 @@ static void *promoted(enum how how, size_t size, size_t align, const void *calle
 static SLOW void *sampled(enum how how, size_t size, size_t align, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_NATIVE, .caller = caller};
+    if (is_bypassed())
+        return allocate(how, size, align);
     if (memory_self.promotion.is_due)
         return promoted(how, size, align, caller);
     if (!memory_is_ready()) {
@@ -261,12 +286,14 @@ static SLOW void *sampled(enum how how, size_t size, size_t align, const void *c
     if (!memory_choose(&memory_self.heap, size, size, &sample))
         return allocate(how, size, align);
     void *block = NULL;
-    if (size <= BLOCKS_SLOT_MAX) {
+    if (size <= BLOCKS_SLOT_MAX && align <= BLOCKS_SLOT_MAX) {
         block = take_slot(how, size, align);
         if (!block)
             return allocate(how, size, align);
     } else {
-        block = allocate(how, size, align);
+        /* So aligned a block takes more room anyway: large enough to be watched. */
+        size_t watched = size > BLOCKS_SLOT_MAX ? size : BLOCKS_SLOT_MAX + 1;
+        block = allocate(how, watched, align);
         if (!block || !is_watched(block))
             return block;
     }
@@ -409,7 +436,7 @@ static void *move_to_slot(void *block, size_t size)
 static void *sample_growth(void *block, size_t size, size_t grown, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_NATIVE, .caller = caller};
-    if (memory_self.promotion.is_due)
+    if (memory_self.promotion.is_due || is_bypassed())
         return block;
     if (!memory_is_ready()) {
         if (memory_self.heap.left_bytes < 0)
@@ -435,7 +462,9 @@ static SLOW void *realloc_slot(void *slot, size_t size, const void *caller)
         block = next.malloc(size);
         if (!block)
             return NULL;
-        memcpy(block, slot, old < size ? old : size);
+        /* All of it: who asked malloc_usable_size() may have used it. */
+        size_t room = blocks_slot_bytes(slot);
+        memcpy(block, slot, room < size ? room : size);
         if (memory_self.busy) { /* a signal handler: the record goes with the slot */
             memory_give_slot(slot);
             return block;
@@ -462,9 +491,10 @@ static SLOW void *realloc_slot(void *slot, size_t size, const void *caller)
 static SLOW void *realloc_watched(void *block, size_t size, size_t old, const void *caller)
 {
     if (is_bootstrap(block)) {
+        size_t most = bootstrap_bytes(block);
         void *moved = next.malloc(size);
         if (moved)
-            memcpy(moved, block, size);
+            memcpy(moved, block, most < size ? most : size);
         return moved;
     }
     bool has_records = blocks_has(block);
@@ -496,8 +526,10 @@ static inline void *resize(void *block, size_t size, const void *caller)
     if (!block)
         return is_due(size) ? sampled(PLAIN, size, 0, caller) : next.malloc(size);
     if (UNLIKELY(!size)) {
+        /* libc frees and gives nothing, others give an empty block: as the allocator does. */
+        void *other = next.is_foreign ? next.malloc(1) : NULL;
         free(block);
-        return NULL;
+        return other ? next.realloc(other, 0) : NULL;
     }
     if (UNLIKELY(blocks_is_slot(block)))
         return realloc_slot(block, size, caller);
@@ -523,6 +555,8 @@ AGENT_EXPORT void *reallocarray(void *block, size_t count, size_t size)
         errno = ENOMEM;
         return NULL;
     }
+    if (UNLIKELY(is_bypassed()))
+        return realloc(block, total);
     return resize(block, total, CALLER);
 }
 

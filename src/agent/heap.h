@@ -7,7 +7,8 @@
  * Nothing about the allocator changes: sizes, alignment, lazily zeroed pages,
  * growth in place; only small sampled blocks come from slots of ours (blocks.h).
  *
- * C++'s operators need no hooks: they call malloc() and free().
+ * C++'s operators need no hooks: they call malloc() and free().  Those that another
+ * allocator brings along do not, and what comes from them is not seen.
  */
 #ifndef AGENT_HEAP_H
 #define AGENT_HEAP_H

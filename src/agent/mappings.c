@@ -77,6 +77,13 @@ static bool is_followed(size_t size, int protection, int flags, const void *call
            !heap_is_allocator(caller);
 }
 
+/* A mapping that is given back piece by piece counts as gone with its first page. */
+static void forget_at(void *address)
+{
+    if (blocks_has(address) && !memory_self.busy)
+        memory_forget(address);
+}
+
 static void *map_followed(void *address, size_t size, int protection, int flags, int fd,
                           off64_t offset, const void *caller)
 {
@@ -90,6 +97,8 @@ static void *map_followed(void *address, size_t size, int protection, int flags,
 AGENT_EXPORT void *mmap64(void *address, size_t size, int protection, int flags, int fd,
                           off64_t offset)
 {
+    if (flags & MAP_FIXED) /* takes the place of what was there */
+        forget_at(address);
     if (is_followed(size, protection, flags, __builtin_return_address(0)))
         return map_followed(address, size, protection, flags, fd, offset,
                             __builtin_return_address(0));
@@ -98,17 +107,17 @@ AGENT_EXPORT void *mmap64(void *address, size_t size, int protection, int flags,
 
 AGENT_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
+    if (flags & MAP_FIXED) /* takes the place of what was there */
+        forget_at(address);
     if (is_followed(size, protection, flags, __builtin_return_address(0)))
         return map_followed(address, size, protection, flags, fd, offset,
                             __builtin_return_address(0));
     return next_mmap(address, size, protection, flags, fd, offset);
 }
 
-/* A mapping that is given back piece by piece counts as gone with its first page. */
 AGENT_EXPORT int munmap(void *address, size_t size)
 {
-    if (blocks_has(address) && !memory_self.busy)
-        memory_forget(address);
+    forget_at(address);
     return next_munmap(address, size);
 }
 

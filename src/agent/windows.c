@@ -9,19 +9,20 @@
 
 enum {
     WORDS_MAX = 2 * WINDOWS_FUNCTIONS,
-    DUTY = 2,           /* what is seen in windows stands for so much */
     CYCLE_NS = 2000000, /* closed and open, on average */
     OWED_MOST_NS = 50 * CYCLE_NS,
     THREADS_MAX = 8,
-    SLOWER_PERCENT = 6,     /* a program that is looked at needs so much longer for the same */
-    LOOK_NS = 20000000,     /* CPU time between two looks at what the program does */
-    ALWAYS_NS = 1000000000, /* CPU time at the start in which all is seen */
-    KEPT_PART = 8,          /* a program that keeps one part in so many is seen all the time */
+    LOOK_NS = 20000000,        /* CPU time between two looks at what the program does */
+    ALWAYS_OBJECTS = 16000000, /* at the start all are seen */
+    KEPT_PART = 8,             /* a program that keeps one part in so many is seen all the time */
 };
-/* From how many allocations a second on there are windows, and from how few on none any more.  Each
- * costs 1 to 3 ns. */
-#define BUSY_PER_SEC 10e6
-#define CALM_PER_SEC 6e6
+/* From how many allocations a second on half of the time is looked at, or a quarter; what stands
+ * for more is given up below a part of that. */
+#define HALF_PER_SEC    10e6
+#define QUARTER_PER_SEC 25e6
+#define CALM_PART       0.6
+/* What a look at one costs the program: so much longer it needs for the same. */
+#define LOOK_SEC 2e-9
 
 _Atomic uint32_t windows_factor = 1;
 
@@ -131,6 +132,7 @@ struct look {
 };
 
 static struct look last;
+static double objects_per_sec;
 
 static struct look look_now(uint64_t cpu_ns)
 {
@@ -143,19 +145,24 @@ static struct look look_now(uint64_t cpu_ns)
     };
 }
 
-/* Does it allocate so often, and keep so little of it, that windows are enough? */
-static bool is_busy(bool was_busy)
+/* What a window is to stand for, if the program allocates so often and keeps so little of it that
+ * windows are enough. */
+static uint32_t next_factor(uint32_t factor)
 {
     struct look now = look_now(os_process_cpu_ns());
     uint64_t cpu_ns = now.cpu_ns - last.cpu_ns;
-    if (now.cpu_ns - agent.arena.header->start_cpu_ns < ALWAYS_NS || cpu_ns < LOOK_NS)
-        return was_busy;
-    uint64_t factor = atomic_load_explicit(&windows_factor, memory_order_relaxed);
+    if (now.objects < ALWAYS_OBJECTS || cpu_ns < LOOK_NS)
+        return factor;
     double allocated = (double)((now.bytes - last.bytes) * factor);
     double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
     double rate = (double)((now.objects - last.objects) * factor) * 1e9 / (double)cpu_ns;
+    objects_per_sec = rate;
     last = now;
-    return rate > (was_busy ? CALM_PER_SEC : BUSY_PER_SEC) && kept * KEPT_PART < allocated;
+    if (kept * KEPT_PART > allocated)
+        return 1;
+    if (rate > QUARTER_PER_SEC * (factor == 4 ? CALM_PART : 1))
+        return 4;
+    return rate > HALF_PER_SEC * (factor > 1 ? CALM_PART : 1) ? 2 : 1;
 }
 
 /* ---- the sampler's pauses ---- */
@@ -198,38 +205,41 @@ static int64_t progress_ns(void)
 }
 
 /*
- * Closed for a while of random length, then open for as long: so that the program
- * gets equally far in both.  That is measured by its CPU time, since this thread
+ * Closed for a while of random length, then open, so that the program gets
+ * equally far in each part.  That is measured by its CPU time, since this thread
  * may get its processor late; what one window had too much or too little, the next
  * ones make up for.
  */
-static void one_cycle(void)
+static void one_cycle(int64_t factor)
 {
     static int64_t owed_ns;
     int64_t begin_ns = progress_ns();
     set_open(false);
-    int64_t length_ns = CYCLE_NS / 4 + random_below(CYCLE_NS / 2);
-    pause_ns(length_ns);
+    int64_t part_ns = (CYCLE_NS / 2 + random_below(CYCLE_NS)) / factor;
+    pause_ns(part_ns * (factor - 1));
     int64_t open_ns = progress_ns();
     set_open(true);
-    pause_ns(within(length_ns + owed_ns, CYCLE_NS / 8, 3 * CYCLE_NS));
+    pause_ns(within(part_ns + owed_ns, CYCLE_NS / 16, 3 * CYCLE_NS));
     int64_t end_ns = progress_ns();
-    int64_t wanted_ns = (open_ns - begin_ns) * (100 + SLOWER_PERCENT) / 100;
-    owed_ns = within(owed_ns + wanted_ns - (end_ns - open_ns), -OWED_MOST_NS, OWED_MOST_NS);
+    double wanted_ns =
+        (double)((open_ns - begin_ns) / (factor - 1)) * (1 + objects_per_sec * LOOK_SEC);
+    owed_ns += (int64_t)wanted_ns - (end_ns - open_ns);
+    owed_ns = within(owed_ns, -OWED_MOST_NS, OWED_MOST_NS);
 }
 
 void windows_sleep(uint64_t sleep_ns)
 {
-    static bool busy;
-    busy = word_count && is_busy(busy) && set_open(false);
-    atomic_store(&windows_factor, busy ? DUTY : 1);
-    if (!busy) {
+    uint32_t factor = word_count ? next_factor(atomic_load(&windows_factor)) : 1;
+    if (factor > 1 && !set_open(false))
+        factor = 1;
+    atomic_store(&windows_factor, factor);
+    if (factor == 1) {
         set_open(true);
         pause_ns((int64_t)sleep_ns);
         return;
     }
     for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += CYCLE_NS)
-        one_cycle();
+        one_cycle(factor);
 }
 
 void windows_after_fork(void)

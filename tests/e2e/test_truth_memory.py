@@ -1,15 +1,12 @@
 """Memory figures against programs that know what they allocate, on every interpreter."""
 
 import json
-import os
 import subprocess
-from pathlib import Path
 
 import pytest
 
 import truth
 
-BUILD = Path(__file__).resolve().parents[2] / os.environ.get("SCALENE_BUILD", "build")
 PREFIX = "#: "
 
 
@@ -390,42 +387,6 @@ def test_subinterpreters(scalene, python, tmp_path):
     allocated = 4 * 30000 * (333 + 8) / (1 << 20)
     assert profile["memory_total"]["allocated_mb"] > allocated * 0.9
     assert profile["memory_total"]["live_mb"] < allocated * 0.2
-
-
-ALLOCATORS = {
-    "libc": None,
-    "jemalloc": "/usr/lib/x86_64-linux-gnu/libjemalloc.so.2",
-    "tcmalloc": "/usr/lib/x86_64-linux-gnu/libtcmalloc_minimal.so.4",
-    "mimalloc": "/usr/lib/x86_64-linux-gnu/libmimalloc.so.2",
-}
-
-
-@pytest.mark.parametrize("window", ["4096", "1048576"])
-@pytest.mark.parametrize("allocator", list(ALLOCATORS))
-def test_allocator_stress(scalene, allocator, window, tmp_path, monkeypatch):
-    """heap_stress.c checks contents, zeroing and alignment, under threads and fork."""
-    library = ALLOCATORS[allocator]
-    if library and not os.path.exists(library):
-        pytest.skip("not installed")
-    if library:
-        monkeypatch.setenv("LD_PRELOAD", library)
-        monkeypatch.setenv("HEAP_STRESS_ALIGNMENTS", "4")
-    if allocator == "mimalloc":  # has no fork handlers
-        monkeypatch.setenv("HEAP_STRESS_NO_FORK", "1")
-    program = tmp_path / "none.py"
-    program.write_text("")
-    out = tmp_path / "stress.json"
-    stress = BUILD / "tests/unit/agent/heap_stress"
-    result = subprocess.run(
-        [scalene, "run", "--memory", "--allocation-sampling-window", window, "--python", str(stress),
-         "-o", str(out), str(program), "15000"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", timeout=100,
-    )
-    assert result.returncode == 0, result.stderr
-    assert result.stdout == "followed\n"
-    # Everything was freed: what the parent's samples stand for is gone.
-    memory = json.loads(out.read_text())["processes"][0]["memory"]
-    assert memory["python_live_mb"] + memory["native_live_mb"] < 0.5
 
 
 def test_numpy(scalene, numpy_python, tmp_path):

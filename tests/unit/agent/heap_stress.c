@@ -1,15 +1,15 @@
 /*
  * Allocator stress: runs with the agent preloaded, every kind of allocation from
- * several threads, blocks handed from one to the other, a fork in the middle.
+ * several threads, blocks handed from one to the other, forks in the middle.
  * Contents, zeroing, alignment and usable sizes are checked; the answer is the
- * exit status.  Made to look like a Python: what the agent asks of one is here.
+ * exit status.
  *
  *   heap_stress ROUNDS
  *
- * HEAP_STRESS_ALIGNMENTS=4 leaves out those at which Debian's mimalloc itself is wrong,
- * HEAP_STRESS_NO_FORK=1 the fork: not every allocator can be forked amid threads.
+ * HEAP_STRESS_ALIGNMENTS=4 leaves out those at which Debian's mimalloc itself is wrong.
  */
-#include <dlfcn.h>
+#include "stand_in.h"
+
 #include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, SHARED = 4096, HELD = 256 };
+enum { THREADS = 4, FORKS = 4, SHARED = 4096, HELD = 256 };
 
 struct block {
     unsigned char *data;
@@ -29,8 +29,14 @@ struct block {
     unsigned char mark;
 };
 
-static struct block shared[SHARED];
-static pthread_mutex_t locks[SHARED];
+/* Where threads leave blocks for others.  Forked children have one of their own: what other threads
+ * had locked when they were born stays locked. */
+struct exchange {
+    struct block blocks[SHARED];
+    pthread_mutex_t locks[SHARED];
+};
+static struct exchange parents, childs;
+static struct exchange *shared = &parents;
 static unsigned rounds, alignments = 10; /* powers of two from 16 on */
 
 static void fail(const char *what)
@@ -148,10 +154,10 @@ static void *work(void *argument)
         } else {
             /* Swap with another thread: blocks are freed by others than made them. */
             unsigned at = (r >> 16) % SHARED;
-            pthread_mutex_lock(&locks[at]);
-            struct block other = shared[at];
-            shared[at] = *block;
-            pthread_mutex_unlock(&locks[at]);
+            pthread_mutex_lock(&shared->locks[at]);
+            struct block other = shared->blocks[at];
+            shared->blocks[at] = *block;
+            pthread_mutex_unlock(&shared->locks[at]);
             *block = other;
             if (block->data)
                 check(block, block->size);
@@ -171,22 +177,58 @@ static void *work(void *argument)
     return NULL;
 }
 
+static void start(pthread_t *thread, uintptr_t seed)
+{
+    if (pthread_create(thread, NULL, work, (void *)seed))
+        fail("no thread");
+}
+
+static void release(struct block *blocks, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        if (blocks[i].data)
+            check(&blocks[i], blocks[i].size);
+        free(blocks[i].data);
+    }
+}
+
+/* Blocks from before are the child's too, to free once more. */
+static void run_child(struct block *inherited, uintptr_t seed)
+{
+    pthread_t thread;
+    shared = &childs;
+    rounds /= FORKS;
+    start(&thread, seed);
+    release(inherited, HELD / 2);
+    work((void *)(seed + 1));
+    pthread_join(thread, NULL);
+    release(inherited + HELD / 2, HELD / 2);
+    release(shared->blocks, SHARED);
+    _exit(0);
+}
+
+static void fork_amid_threads(uintptr_t seed)
+{
+    struct block inherited[HELD];
+    uint64_t state = seed;
+    for (unsigned i = 0; i < HELD; i++)
+        allocate(&inherited[i], &state);
+    pid_t pid = fork();
+    if (!pid)
+        run_child(inherited, seed);
+    release(inherited, HELD);
+    int status = -1;
+    if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
+        fail("the forked child failed");
+}
+
 static void run_threads(unsigned seed)
 {
     pthread_t threads[THREADS];
-    for (uintptr_t i = 0; i < THREADS; i++)
-        if (pthread_create(&threads[i], NULL, work, (void *)(seed + i)))
-            fail("no thread");
-    if (seed == 1 && !getenv("HEAP_STRESS_NO_FORK")) {
-        pid_t pid = fork();
-        if (!pid) {
-            work((void *)99);
-            _exit(0);
-        }
-        int status = -1;
-        if (pid < 0 || waitpid(pid, &status, 0) < 0 || status)
-            fail("the forked child failed");
-    }
+    for (unsigned i = 0; i < THREADS; i++)
+        start(&threads[i], seed + i);
+    for (unsigned i = 0; i < FORKS; i++)
+        fork_amid_threads(100 * seed + i);
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
 }
@@ -204,64 +246,24 @@ static void copies(void)
     }
 }
 
-/* What the agent looks for in a process.  The hook is called when the program begins. */
-typedef int (*audit_hook)(const char *, void *, void *);
-struct entry {
-    struct entry *next;
-    audit_hook hook;
-    void *data;
-};
-struct runtime {
-    struct entry *hooks;
-    char rest[1024];
-};
-struct runtime _PyRuntime;
-char PyCode_Type[512], PyUnicode_Type[512];
-int PySys_AddAuditHook(audit_hook hook, void *data);
-const char *Py_GetVersion(void);
-void *PyGILState_GetThisThreadState(void);
-
-int PySys_AddAuditHook(audit_hook hook, void *data)
-{
-    static struct entry entry;
-    entry = (struct entry){NULL, hook, data};
-    _PyRuntime.hooks = &entry;
-    return 0;
-}
-
-const char *Py_GetVersion(void)
-{
-    return "3.0.0"; /* of no known layout */
-}
-
-void *PyGILState_GetThisThreadState(void)
-{
-    return NULL;
-}
-
 int main(int argc, char **argv)
 {
     rounds = argc > 1 ? (unsigned)atoi(argv[argc - 1]) : 20000;
     if (getenv("HEAP_STRESS_ALIGNMENTS"))
         alignments = (unsigned)atoi(getenv("HEAP_STRESS_ALIGNMENTS"));
-    for (unsigned i = 0; i < SHARED; i++)
-        pthread_mutex_init(&locks[i], NULL);
+    for (unsigned i = 0; i < SHARED; i++) {
+        pthread_mutex_init(&parents.locks[i], NULL);
+        pthread_mutex_init(&childs.locks[i], NULL);
+    }
     struct block early = {0};
     uint64_t state = 42;
     allocate(&early, &state);
-    bool is_followed = _PyRuntime.hooks != NULL;
-    if (is_followed)
-        _PyRuntime.hooks->hook("cpython.run_file", NULL, NULL);
+    bool is_followed = stand_in_begin();
     copies();
     for (unsigned seed = 1; seed < 4 * THREADS; seed += THREADS)
         run_threads(seed);
-    check(&early, early.size);
-    free(early.data);
-    for (unsigned i = 0; i < SHARED; i++) {
-        if (shared[i].data)
-            check(&shared[i], shared[i].size);
-        free(shared[i].data);
-    }
+    release(&early, 1);
+    release(shared->blocks, SHARED);
     puts(is_followed ? "followed" : "plain");
     return 0;
 }
