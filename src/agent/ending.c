@@ -1,6 +1,7 @@
 #include "agent/ending.h"
 
 #include "agent/agent.h"
+#include "agent/memory.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -17,6 +18,7 @@ static void say_farewell(int status)
         atomic_fetch_add(&header->on_ns, now_ns - last_ns);
     atomic_store(&header->beat_mono_ns, now_ns);
     atomic_store(&header->beat_cpu_ns, os_process_cpu_ns());
+    memory_end();
     atomic_store(&header->exit_status, status & 0xFF);
     atomic_store(&header->has_status, 1);
     atomic_store(&header->ended, 1);

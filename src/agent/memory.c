@@ -38,6 +38,7 @@ static _Atomic uint64_t interval_bytes;
 static uint64_t allocation_samples; /* copies do not count for the interval */
 static uint32_t free_blocks;        /* chain of block records in no use */
 static uint32_t foot_skip;
+static _Atomic bool has_seen_end;
 static uint64_t foot_last_live; /* at the last entry of the footprint's course */
 static _Atomic(void *) deferred[DEFERRED_MAX];
 static _Atomic bool has_deferred;
@@ -219,6 +220,14 @@ static uint64_t since_start_ns(void)
     return os_mono_ns() - agent.arena.header->start_mono_ns;
 }
 
+/* As old as the sampler's last pass: a few milliseconds, and no call into the kernel. */
+static uint32_t since_start_cpu_ms(void)
+{
+    const struct wire_header *header = agent.arena.header;
+    uint64_t ns = get(&header->beat_cpu_ns);
+    return ns > header->start_cpu_ns ? (uint32_t)((ns - header->start_cpu_ns) / 1000000) : 0;
+}
+
 static void note_foot(uint32_t site, enum wire_foot_kind kind, uint64_t at_ns)
 {
     if (foot_skip++ % (uint32_t)get(&totals()->foot_stride))
@@ -228,6 +237,7 @@ static void note_foot(uint32_t site, enum wire_foot_kind kind, uint64_t at_ns)
         return;
     struct wire_foot *foot = arena_record(&agent.arena, WIRE_FOOT, id);
     foot->at_ns = at_ns;
+    foot->at_cpu_ms = since_start_cpu_ms();
     foot_last_live = get(&totals()->live_bytes);
     foot->live_kib = (uint32_t)(foot_last_live >> 10);
     foot->site_live_kib = site ? (uint32_t)(get(&site_at(site)->live_bytes) >> 10) : 0;
@@ -316,12 +326,33 @@ static bool set_records(const void *block, uint32_t records)
     return true;
 }
 
+static void look_at_resident(void)
+{
+    struct wire_memory *all = totals();
+    uint64_t file_bytes;
+    set(&all->look.at_cpu_ms, since_start_cpu_ms());
+    set(&all->look.rss_bytes, os_rss_bytes(&file_bytes));
+    set(&all->look.file_bytes, file_bytes);
+    set(&all->look.live_bytes, get(&all->live_bytes));
+    set(&all->look.live_python_bytes, get(&all->live_python_bytes));
+    set(&all->look.live_mapped_bytes, get(&all->live_mapped_bytes));
+}
+
+/* The last look is the one before the interpreter frees what the program left. */
+static void look_at_end(void)
+{
+    if (!atomic_exchange(&has_seen_end, true))
+        look_at_resident();
+}
+
 /* Of a block that is freed.  What falls to the interpreter's own end stays on the books: it was
  * live when the program ended. */
 static void release_records(uint32_t id)
 {
     bool has_ended = memory_place_has_ended();
     uint64_t at_ns = since_start_ns();
+    if (has_ended)
+        look_at_end();
     while (id) {
         struct wire_block *block = block_at(id);
         uint32_t next = block->next, site = atomic_load(&block->site);
@@ -351,6 +382,7 @@ static bool extend_last(uint32_t head, uint32_t site, struct memory_sample *samp
     if (atomic_load(&block->site) != site)
         return false;
     block->bytes += sample->bytes;
+    block->flags |= WIRE_BLOCK_GREW;
     return true;
 }
 
@@ -375,7 +407,7 @@ void memory_record(const void *block, struct memory_sample *sample)
             record->next = head;
             record->bytes = sample->bytes;
             record->from = sample->from;
-            record->at_ms = (uint32_t)(at_ns / 1000000);
+            record->at_cpu_ms = since_start_cpu_ms();
             record->flags = sample->exact ? WIRE_BLOCK_EXACT : 0;
             atomic_store_explicit(&record->site, site, memory_order_release);
         }
@@ -551,9 +583,10 @@ static void begin_counting(void)
     uint64_t first = interval_for(0);
     atomic_store(&interval_bytes, first);
     set(&totals()->interval_bytes, first);
-    uint64_t rss = os_rss_bytes();
-    set(&totals()->start_rss_bytes, rss);
-    set(&totals()->rss_bytes, rss);
+    atomic_store(&has_seen_end, false);
+    look_at_resident();
+    set(&totals()->start_rss_bytes, get(&totals()->look.rss_bytes));
+    set(&totals()->start_file_bytes, get(&totals()->look.file_bytes));
     memory_self.heap = memory_self.objects = (struct memory_gap){0};
     memory_self.growth = memory_self.copies = (struct memory_gap){0};
 }
@@ -622,6 +655,12 @@ void memory_after_fork(bool is_child)
     unlock();
 }
 
+void memory_end(void)
+{
+    if (atomic_load(&active))
+        look_at_end();
+}
+
 void memory_disown(void)
 {
     memory_self.busy = true;
@@ -658,7 +697,8 @@ void memory_pass(uint64_t now_mono_ns)
     }
     memory_self.busy = true; /* as memory_disown() left it */
     if (passes++ % LOOK_EVERY == 0) {
-        set(&totals()->rss_bytes, os_rss_bytes());
+        if (!atomic_load(&has_seen_end))
+            look_at_resident();
         memory_place_expire();
     }
 }

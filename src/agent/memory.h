@@ -79,6 +79,8 @@ void memory_before_fork(void);
 void memory_after_fork(bool is_child);
 /* Nothing is recorded from now on; sampled blocks are still recognised. */
 void memory_stop(void);
+/* The process is about to end, in whatever context. */
+void memory_end(void);
 /* Each pass of the sampler thread, which is marked by memory_disown() so that nothing it does is
  * recorded. */
 void memory_disown(void);

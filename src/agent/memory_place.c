@@ -21,6 +21,7 @@ static const size_t sites_bytes = SITE_SLOTS * sizeof *sites;
 static struct module modules[MODULES_MAX];
 static unsigned module_count;
 static _Atomic uint32_t stack_epoch = 1;
+static _Atomic bool has_begun; /* the main thread was seen in a frame: no longer compiling */
 
 bool memory_place_init(void)
 {
@@ -87,13 +88,16 @@ uint32_t memory_place_node(void)
         return root(WIRE_FRAME_UNKNOWN);
     if (!walk.count)
         return root(walk.bad ? WIRE_FRAME_UNKNOWN : WIRE_FRAME_INTERPRETER);
+    if (slot->is_main)
+        atomic_store_explicit(&has_begun, true, memory_order_relaxed);
     return stack_node(slot, &walk);
 }
 
 bool memory_place_has_ended(void)
 {
     const struct slot *slot = threads_self();
-    if (!slot || !slot->is_main || !agent.has_layout)
+    if (!slot || !slot->is_main || !agent.has_layout ||
+        !atomic_load_explicit(&has_begun, memory_order_relaxed))
         return false;
     /* Not the current thread state: that may be a subinterpreter's, which ends before the program.
      */

@@ -40,6 +40,10 @@ void memory_after_fork(bool is_child)
     (void)is_child;
 }
 
+void memory_end(void)
+{
+}
+
 void memory_disown(void)
 {
 }

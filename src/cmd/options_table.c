@@ -117,7 +117,9 @@ const struct option option_table[] = {
      .help = "bytes allocated between two memory samples, at most (fewer at first)"},
     {RUN(malloc_threshold), .name = "malloc-threshold", .type = OPTION_WHOLE,
      .level = LEVEL_ADVANCED, .metavar = "MALLOC_THRESHOLD", .least = 0, .most = 1099511627776.0,
-     .initial = "100", .help = "report a file for its memory only from this many allocations on"},
+     .initial = "100",
+     .help =
+         "allocations from which on a file with less than 1 % of all memory is reported for it"},
     {RUN(program_path), .name = "program-path", .type = OPTION_TEXT, .level = LEVEL_ADVANCED,
      .metavar = "PROGRAM_PATH", .initial = "the program's directory",
      .help = "directory whose files are the program"},

@@ -261,14 +261,20 @@ static bool is_program(const struct report *report, str_id name)
 }
 
 enum { WORTH_A_FILE_MB = 1 };
+#define WORTH_A_FILE_SHARE 0.01 /* of all that was allocated, however few blocks that was */
+
+static bool has_memory(const struct report *report, const struct profile_memory *memory)
+{
+    return memory->allocated_mb >= WORTH_A_FILE_MB &&
+           (memory->count >= report->config->malloc_threshold ||
+            memory->allocated_mb >= WORTH_A_FILE_SHARE * report->memory.all.allocated_mb);
+}
 
 static bool is_reported(const struct report *report, const struct charge_file *file)
 {
     if (!file->traced || (!has_time(&file->time) && !file->memory.samples))
         return false;
-    bool has_memory = file->memory.allocated_mb >= WORTH_A_FILE_MB &&
-                      file->memory.count >= report->config->malloc_threshold;
-    return is_program(report, file->name) || has_memory ||
+    return is_program(report, file->name) || has_memory(report, &file->memory) ||
            profile_percent(report->profile, profile_time_sum(&file->time)) >=
                report->config->cpu_percent_threshold;
 }
@@ -283,6 +289,18 @@ static int by_name(const void *a, const void *b)
     return strcmp(((const struct choice *)a)->name, ((const struct choice *)b)->name);
 }
 
+/* Sums only: what tells of a moment of its own stays the remainder's. */
+static void add_memory(struct profile_memory *into, const struct profile_memory *from)
+{
+    into->allocated_mb += from->allocated_mb;
+    into->python_mb += from->python_mb;
+    into->live_mb += from->live_mb;
+    into->at_peak_mb += from->at_peak_mb;
+    into->copied_mb += from->copied_mb;
+    into->count += from->count;
+    into->samples += from->samples;
+}
+
 static struct choice *choose_files(struct report *report, size_t *count)
 {
     const struct charge *charge = &report->charge;
@@ -290,10 +308,12 @@ static struct choice *choose_files(struct report *report, size_t *count)
     *count = 0;
     for (uint32_t i = 0; i < charge->file_count; i++) {
         const struct charge_file *file = &charge->files[i];
-        if (is_reported(report, file))
+        if (is_reported(report, file)) {
             chosen[(*count)++] = (struct choice){profile_str(report->profile, file->name), i};
-        else
+        } else {
             profile_time_add(&report->profile->untraced, &file->time);
+            add_memory(&report->profile->untraced_memory, &file->memory);
+        }
     }
     qsort(chosen, *count, sizeof *chosen, by_name);
     return chosen;

@@ -1,7 +1,7 @@
 /*
  * The part of a report that is about memory: sites of a recording are added to
- * the figures of lines, functions and files; blocks that live on become suspicions
- * of leaks.  What happened when is report_course.c's.
+ * the figures of lines, functions and files.  What happened when is
+ * report_course.c's, what may leak report_leaks.c's.
  *
  * Everything is kept by ids of the merged tree, which do not change as recordings
  * are added, so the room it takes does not grow with the number of processes.
@@ -13,13 +13,6 @@
 #include <string.h>
 
 #define MB 1048576.0
-
-/* A leak grows steadily: in each part of the time between warm-up and tail. */
-enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ };
-#define LEAK_FROM     0.1 /* of the process's life: what comes before is warm-up ... */
-#define LEAK_TO       0.9 /* ... and what comes after may still be in use */
-#define LEAK_SURVIVAL 0.7 /* how well the older half lives on, measured by the younger */
-#define LEAK_LIKELY   0.95
 
 /* ---- sites ---- */
 
@@ -142,6 +135,25 @@ static void forget_at_peak(struct report *report)
         charge->files[i].memory.at_peak_mb = 0;
 }
 
+/* The line whose allocation made the peak; if it was on none, the last that allocated before. */
+static uint32_t line_at_peak(const struct arena *arena, const struct report_place *places)
+{
+    const struct wire_memory *memory = &arena->header.memory;
+    uint32_t site = atomic_load(&memory->peak_site), line = 0;
+    if (arena_site(arena, site) && places[site].line)
+        return places[site].line;
+    uint64_t peak_at_ns = atomic_load(&memory->peak_at_ns), last_ns = 0;
+    for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
+        const struct wire_foot *foot = arena_foot(arena, id);
+        if (!foot || foot->at_ns > peak_at_ns || foot->at_ns < last_ns || !foot->site ||
+            !places[foot->site].line || atomic_load(&foot->published) != WIRE_FOOT_ALLOCATED)
+            continue;
+        last_ns = foot->at_ns;
+        line = places[foot->site].line;
+    }
+    return line;
+}
+
 /* Is this the process with the highest footprint so far?  Then what is known of the peak is its. */
 static bool take_peak(struct report *report, const struct arena *arena,
                       const struct report_place *places)
@@ -152,98 +164,12 @@ static bool take_peak(struct report *report, const struct arena *arena,
     if (memory->has_peak && bytes / MB <= memory->peak_mb)
         return false;
     forget_at_peak(report);
-    uint32_t site = atomic_load(&from->peak_site);
     double python_bytes = (double)atomic_load(&from->peak_python_bytes);
     memory->has_peak = true;
     memory->peak_mb = bytes / MB;
     memory->peak_python_fraction = bytes > 0 ? fmin(python_bytes / bytes, 1) : 0;
-    memory->peak_line = arena_site(arena, site) ? places[site].line : 0;
+    memory->peak_line = line_at_peak(arena, places);
     return true;
-}
-
-/* ---- leaks ---- */
-
-/* Samples of a line, by when they were allocated, and those of them that are alive. */
-struct lives {
-    double born[LEAK_PARTS];
-    double survive[LEAK_PARTS];
-    double survive_mb;
-};
-
-/* -1: neither warm-up nor tail counts. */
-static int part_of(uint64_t at_ns, uint64_t end_ns)
-{
-    double share = end_ns ? (double)at_ns / (double)end_ns : 0;
-    if (share < LEAK_FROM || share >= LEAK_TO)
-        return -1;
-    int part = (int)((share - LEAK_FROM) / (LEAK_TO - LEAK_FROM) * LEAK_PARTS);
-    return part < LEAK_PARTS ? part : LEAK_PARTS - 1;
-}
-
-static void count_lives(const struct arena *arena, const struct report_place *places,
-                        uint64_t end_ns, struct lives *lines)
-{
-    double stride = (double)atomic_load(&arena->header.memory.foot_stride);
-    for (uint32_t id = 1; id < arena_count(arena, WIRE_FOOT); id++) {
-        const struct wire_foot *foot = arena_foot(arena, id);
-        if (!foot || !foot->site || atomic_load(&foot->published) != WIRE_FOOT_ALLOCATED)
-            continue;
-        int part = part_of(foot->at_ns, end_ns);
-        if (part >= 0 && places[foot->site].line)
-            lines[places[foot->site].line - 1].born[part] += stride;
-    }
-    for (uint32_t id = 1; id < arena_count(arena, WIRE_BLOCK); id++) {
-        const struct wire_block *block = arena_block(arena, id);
-        if (!block)
-            continue;
-        int part = part_of((uint64_t)block->at_ms * 1000000, end_ns);
-        uint32_t line = places[atomic_load(&block->site)].line;
-        if (part < 0 || !line)
-            continue;
-        lines[line - 1].survive[part]++;
-        lines[line - 1].survive_mb += (double)block->bytes / MB;
-    }
-}
-
-/*
- * Blocks of a leak live on however old they are, and there are more of them all
- * the time.  Of a cache with a bound only the young ones live (or only the old
- * ones, where it is never renewed); of what is cleared now and then, none.
- */
-static struct profile_leak judge(const struct lives *lives, double end_sec)
-{
-    double least = INFINITY, born[2] = {0}, survive[2] = {0};
-    for (int part = 0; part < LEAK_PARTS; part++) {
-        least = fmin(least, lives->survive[part]);
-        born[part * 2 / LEAK_PARTS] += fmax(lives->born[part], lives->survive[part]);
-        survive[part * 2 / LEAK_PARTS] += lives->survive[part];
-    }
-    if (least < LEAK_LEAST || survive[0] * born[1] < LEAK_SURVIVAL * survive[1] * born[0])
-        return (struct profile_leak){0};
-    return (struct profile_leak){
-        .likelihood = 1 - 1 / (least * LEAK_PARTS + 2),
-        .velocity_mb_s = lives->survive_mb / ((LEAK_TO - LEAK_FROM) * end_sec),
-    };
-}
-
-/* Each process is judged by itself: what a process that has ended left alive is no leak of those
- * that go on. */
-static void find_leaks(struct report *report, const struct arena *arena,
-                       const struct report_place *places)
-{
-    struct charge *charge = &report->charge;
-    if (arena_count(arena, WIRE_BLOCK) <= LEAK_PARTS * LEAK_LEAST)
-        return;
-    uint64_t end_ns = report_course_end_ns(arena);
-    struct lives *lines = mem_zalloc(charge->line_count + 1, sizeof *lines);
-    count_lives(arena, places, end_ns, lines);
-    for (size_t i = 0; i < charge->line_count; i++) {
-        struct profile_leak leak = judge(&lines[i], (double)end_ns / 1e9);
-        if (leak.likelihood >= LEAK_LIKELY &&
-            leak.likelihood > charge->lines[i].memory.leak.likelihood)
-            charge->lines[i].memory.leak = leak;
-    }
-    free(lines);
 }
 
 /* ---- one recording ---- */
@@ -276,7 +202,7 @@ void report_memory_add(struct report *report, const struct arena *arena, const u
     }
     report_course_add(report, arena, places, fate);
     if (report->config->leaks)
-        find_leaks(report, arena, places);
+        report_leaks_find(report, arena, places);
     double interval_mb = (double)atomic_load(&header->memory.interval_bytes) / MB;
     if (report->memory.interval_mb < interval_mb)
         report->memory.interval_mb = interval_mb;
@@ -289,24 +215,44 @@ void report_memory_add(struct report *report, const struct arena *arena, const u
     free(places);
 }
 
+/* ---- resident memory ---- */
+
+static double in_mb(const _Atomic uint64_t *bytes)
+{
+    return (double)atomic_load(bytes) / MB;
+}
+
+/*
+ * Anonymous memory that came since the start and is in no live block is what
+ * allocators keep; the rest of the growth is pages of files.  Either may have
+ * shrunk instead: then something that is counted is not resident.
+ */
 void report_memory_resident(struct report *report, const struct wire_header *header,
                             struct profile_process *row)
 {
     const struct wire_memory *memory = &header->memory;
+    const struct wire_look *look = &memory->look;
     if (!report->config->memory || !(atomic_load(&header->flags) & WIRE_PROCESS_MEMORY))
         return;
-    double live = (double)atomic_load(&memory->live_bytes) / MB;
     row->has_memory = true;
-    row->rss_mb = (double)atomic_load(&memory->rss_bytes) / MB;
-    row->start_rss_mb = (double)atomic_load(&memory->start_rss_bytes) / MB;
-    row->python_live_mb = (double)atomic_load(&memory->live_python_bytes) / MB;
-    row->mapped_live_mb = (double)atomic_load(&memory->live_mapped_bytes) / MB;
-    row->native_live_mb = live - row->python_live_mb - row->mapped_live_mb;
-    if (row->native_live_mb < 0)
-        row->native_live_mb = 0;
-    double rest = row->rss_mb - row->start_rss_mb - live;
-    row->other_mb = rest > 0 ? rest : 0;
-    row->untouched_mb = rest < 0 ? -rest : 0;
+    row->rss_mb = in_mb(&look->rss_bytes);
+    row->start_rss_mb = in_mb(&memory->start_rss_bytes);
+    row->python_live_mb = in_mb(&look->live_python_bytes);
+    row->mapped_live_mb = in_mb(&look->live_mapped_bytes);
+    double blocks = row->python_live_mb + row->mapped_live_mb;
+    row->native_live_mb = fmax(in_mb(&look->live_bytes) - blocks, 0);
+    blocks += row->native_live_mb;
+    double file = in_mb(&look->file_bytes) - in_mb(&memory->start_file_bytes);
+    double anonymous = row->rss_mb - row->start_rss_mb - file - blocks;
+    /* What a library mapped may be memory to share, which the kernel counts with the files. */
+    double shared = fmin(fmin(file, -anonymous), row->mapped_live_mb);
+    if (shared > 0) {
+        file -= shared;
+        anonymous += shared;
+    }
+    row->slack_mb = fmax(anonymous, 0);
+    row->other_mb = fmax(file, 0);
+    row->untouched_mb = fmax(-anonymous, 0) + fmax(-file, 0);
 }
 
 /* ---- the whole ---- */

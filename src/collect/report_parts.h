@@ -2,8 +2,8 @@
  * What the files of a report share: report.c drives, report_run.c keeps rows of
  * processes and threads, report_notes.c losses and notes, report_stacks.c stacks
  * and timeline, report_memory.c figures of memory, report_course.c how they went
- * over time, report_files.c files, lines and functions.  Nobody else includes
- * this.
+ * over time, report_leaks.c which of it may leak, report_files.c files, lines and
+ * functions.  Nobody else includes this.
  */
 #ifndef COLLECT_REPORT_PARTS_H
 #define COLLECT_REPORT_PARTS_H
@@ -164,6 +164,10 @@ void report_course_add(struct report *report, const struct arena *arena,
 void report_course_finish(struct report *report);
 /* When the process was last heard of, after its start. */
 uint64_t report_course_end_ns(const struct arena *arena);
+
+/* report_leaks.c: marks lines of one recording that may leak. */
+void report_leaks_find(struct report *report, const struct arena *arena,
+                       const struct report_place *places);
 
 /* report_files.c: moves what is not reported to profile->untraced. */
 void report_files_add(struct report *report, const struct arena *arena);

@@ -58,8 +58,9 @@ enum os_file_type { OS_FILE_OTHER, OS_FILE_REGULAR, OS_FILE_SOCKET, OS_FILE_PIPE
 enum os_file_type os_file_type(int fd); /* of the program's descriptor, from any thread */
 
 uint64_t os_peak_rss_bytes(void);
-uint64_t os_rss_bytes(void); /* not from a handler: opens a file */
-void os_yield(void);         /* let another thread run */
+/* Resident memory, and the part of it that is pages of files and shared memory. */
+uint64_t os_rss_bytes(uint64_t *file_bytes);
+void os_yield(void); /* let another thread run */
 
 /* A word that is zero in a forked child, even if it was forked behind libc's back.  NULL: cannot.
  */

@@ -300,11 +300,13 @@ uint64_t os_peak_rss_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
-uint64_t os_rss_bytes(void)
+/* statm begins: size, resident, shared (files and shared memory), in pages. */
+uint64_t os_rss_bytes(uint64_t *file_bytes)
 {
-    char text[64];
-    uint64_t size_pages, resident_pages = 0;
+    char text[128];
+    uint64_t pages[3] = {0};
     bool negative;
+    *file_bytes = 0;
     int saved = errno, fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
@@ -313,10 +315,12 @@ uint64_t os_rss_bytes(void)
     if (n <= 0)
         return 0;
     text[n] = '\0';
-    const char *at = parse_number(text, &size_pages, &negative);
-    if (at)
-        parse_number(at, &resident_pages, &negative);
-    return resident_pages * (uint64_t)sysconf(_SC_PAGESIZE);
+    const char *at = text;
+    for (int i = 0; i < 3; i++)
+        at = parse_number(at, &pages[i], &negative);
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    *file_bytes = pages[2] * page_bytes;
+    return pages[1] * page_bytes;
 }
 
 void os_yield(void)

@@ -105,8 +105,9 @@ uint64_t os_peak_rss_bytes(void)
     return 0;
 }
 
-uint64_t os_rss_bytes(void)
+uint64_t os_rss_bytes(uint64_t *file_bytes)
 {
+    *file_bytes = 0;
     return 0;
 }
 

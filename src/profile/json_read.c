@@ -8,6 +8,7 @@
 
 #include "profile/json_field.h"
 #include "profile/json_stacks.h"
+#include "profile/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,9 +18,9 @@ enum {
     LINENO_MAX = 1000000000,
 };
 
-#define SEC_MAX   1e12 /* keeps every sum and every cast to an integer defined */
-#define COUNT_MAX 9e15 /* below 2^53 */
-#define ID_MAX    9.2e18
+#define SEC_MAX   JSON_AMOUNT_MAX
+#define COUNT_MAX JSON_COUNT_MAX
+#define ID_MAX    JSON_ID_MAX
 
 struct reader {
     struct profile *profile;
@@ -122,6 +123,7 @@ static const struct json_field leak_list[] = {
 static const struct json_fields leak_fields = FIELDS(leak_list);
 
 static const struct json_field resident_list[] = {
+    {"allocator_slack_mb", AMOUNT, AT(profile_process, slack_mb)},
     {"mapped_live_mb", AMOUNT, AT(profile_process, mapped_live_mb)},
     {"native_live_mb", AMOUNT, AT(profile_process, native_live_mb)},
     {"other_mb", AMOUNT, AT(profile_process, other_mb)},

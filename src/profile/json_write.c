@@ -18,23 +18,45 @@
 #error "SCALENE_VERSION comes from the build"
 #endif
 
+/* What a damaged recording says is kept to what a reader takes. */
+
+static void put_real(struct json_out *out, double value)
+{
+    json_out_real(out, fmin(fmax(value, -JSON_AMOUNT_MAX), JSON_AMOUNT_MAX));
+}
+
+static void put_count(struct json_out *out, uint64_t value)
+{
+    json_out_int(out, (double)value < JSON_COUNT_MAX ? (int64_t)value : (int64_t)JSON_COUNT_MAX);
+}
+
+static void put_id(struct json_out *out, uint64_t value)
+{
+    json_out_int(out, (double)value < JSON_ID_MAX ? (int64_t)value : (int64_t)JSON_ID_MAX);
+}
+
 static void key_real(struct json_out *out, const char *key, double value)
 {
     json_out_key(out, key);
-    json_out_real(out, value);
+    put_real(out, value);
 }
 
 static void key_int(struct json_out *out, const char *key, uint64_t value)
 {
     json_out_key(out, key);
-    json_out_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+    put_count(out, value);
+}
+
+static void key_pid(struct json_out *out, const char *key, int32_t value)
+{
+    key_int(out, key, value > 0 ? (uint64_t)value : 0);
 }
 
 static void key_int_or_null(struct json_out *out, const char *key, bool is_known, uint64_t value)
 {
     json_out_key(out, key);
     if (is_known)
-        json_out_int(out, value > INT64_MAX ? INT64_MAX : (int64_t)value);
+        put_count(out, value);
     else
         json_out_null(out);
 }
@@ -116,8 +138,9 @@ static void key_points(struct json_out *out, const char *key, const struct profi
     json_out_array(out);
     for (uint32_t i = 0; i < count; i++) {
         json_out_array(out);
-        json_out_int(out, (int64_t)(points[i].at_sec * 1e9));
-        json_out_real(out, points[i].mb);
+        put_count(out, points[i].at_sec > 0 ? (uint64_t)fmin(points[i].at_sec * 1e9, JSON_COUNT_MAX)
+                                            : 0);
+        put_real(out, points[i].mb);
         json_out_end(out);
     }
     json_out_end(out);
@@ -174,7 +197,7 @@ static void put_line(struct json_out *out, const struct profile *profile,
     json_out_key(out, "cpu_samples_list");
     json_out_array(out);
     for (uint32_t i = 0; i < line->stamp_count; i++)
-        json_out_real(out, to_microseconds(line->stamps[i]));
+        put_real(out, to_microseconds(line->stamps[i]));
     json_out_end(out);
     if (!is_function) {
         key_int(out, "end_function_line", line->end_function);
@@ -389,7 +412,7 @@ static void put_memory_stacks(struct json_out *out, const struct profile *profil
         for (uint32_t k = 0; k < stack->frame_count; k++)
             put_frame(out, profile, &stack->frames[k]);
         json_out_end(out);
-        json_out_real(out, round(stack->mb * 1e6) / 1e6);
+        put_real(out, round(stack->mb * 1e6) / 1e6);
         json_out_end(out);
     }
     json_out_end(out);
@@ -406,7 +429,7 @@ static void put_combined_stacks(struct json_out *out, const struct profile *prof
         for (uint32_t k = 0; k < stack->frame_count; k++)
             put_frame(out, profile, &stack->frames[k]);
         json_out_end(out);
-        json_out_int(out, (int64_t)stack->hits);
+        put_count(out, stack->hits);
         json_out_end(out);
     }
     json_out_end(out);
@@ -424,7 +447,7 @@ static void put_timeline(struct json_out *out, const struct profile *profile)
         key_real(out, "t_sec", to_microseconds(run->at_sec));
         json_out_key(out, "thread_id");
         if (run->thread_ident)
-            json_out_int(out, (int64_t)run->thread_ident);
+            put_id(out, run->thread_ident);
         else
             json_out_null(out);
         json_out_end(out);
@@ -467,6 +490,7 @@ static void put_resident(struct json_out *out, const struct profile_process *pro
         return;
     }
     json_out_object(out);
+    key_real(out, "allocator_slack_mb", process->slack_mb);
     key_real(out, "mapped_live_mb", process->mapped_live_mb);
     key_real(out, "native_live_mb", process->native_live_mb);
     key_real(out, "other_mb", process->other_mb);
@@ -494,8 +518,8 @@ static void put_processes(struct json_out *out, const struct profile *profile)
         key_bool(out, "forked", process->forked);
         put_resident(out, process);
         key_real(out, "peak_rss_mb", (double)process->peak_rss_bytes / 1048576);
-        key_int(out, "pid", (uint64_t)process->pid);
-        key_int(out, "ppid", (uint64_t)process->ppid);
+        key_pid(out, "pid", process->pid);
+        key_pid(out, "ppid", process->ppid);
         key_text(out, "python", profile, process->python);
         key_bool(out, "running", process->running);
         key_real(out, "sampled_cpu_sec", process->sampled_cpu_sec);
@@ -517,10 +541,11 @@ static void put_threads(struct json_out *out, const struct profile *profile)
         key_int(out, "count", thread->count);
         key_real(out, "cpu_sec", thread->cpu_sec);
         key_text(out, "name", profile, thread->name);
-        key_int(out, "pid", (uint64_t)thread->pid);
+        key_pid(out, "pid", thread->pid);
         key_bool(out, "python", thread->is_python);
-        key_int(out, "thread_id", thread->ident);
-        key_int(out, "tid", (uint64_t)thread->tid);
+        json_out_key(out, "thread_id");
+        put_id(out, thread->ident);
+        key_pid(out, "tid", thread->tid);
         key_real(out, "wait_sec", thread->wait_sec);
         json_out_end(out);
     }
@@ -603,7 +628,7 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     put_losses(out, profile);
     json_out_key(out, "main_thread_id");
     if (profile->main_ident)
-        json_out_int(out, (int64_t)profile->main_ident);
+        put_id(out, profile->main_ident);
     else
         json_out_null(out);
     put_memory_totals(out, profile);

@@ -11,6 +11,11 @@
 
 enum { JSON_WRITE_SCHEMA = 1 };
 
+/* No number is larger.  Keeps every sum and every cast to an integer of a reader defined. */
+#define JSON_AMOUNT_MAX 1e12
+#define JSON_COUNT_MAX  9e15 /* below 2^53 */
+#define JSON_ID_MAX     9.2e18
+
 /* Appends to `out`. */
 void json_write_profile(const struct profile *profile, struct buf *out);
 

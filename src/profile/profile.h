@@ -153,9 +153,9 @@ struct profile_process {
     int32_t exit_status; /* -1: unknown */
     int32_t signal;      /* that ended it; 0: none, or unknown */
     bool has_memory;
-    /* Resident memory explained: what was there before the program began, what it holds, and
-     * the rest; `untouched_mb` is held but was never written to, so it is not resident. */
-    double rss_mb, start_rss_mb, python_live_mb, native_live_mb, mapped_live_mb, other_mb,
+    /* Resident memory explained: rss_mb is the sum of all others, less untouched_mb
+     * (docs/format.md "Resident"). */
+    double rss_mb, start_rss_mb, python_live_mb, native_live_mb, mapped_live_mb, slack_mb, other_mb,
         untouched_mb;
 };
 

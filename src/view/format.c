@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 static double sane(double value)
@@ -76,28 +77,23 @@ struct format format_count(uint64_t count)
     return out;
 }
 
-struct format format_bytes(uint64_t bytes)
-{
-    struct format out;
-    double mb = (double)bytes / 1048576;
-    if (mb < 1023.5)
-        snprintf(out.text, sizeof out.text, "%.0f MB", mb);
-    else
-        snprintf(out.text, sizeof out.text, "%.1f GB", mb / 1024);
-    return out;
-}
-
-struct format format_mb(double mb)
+static struct format with_unit(double mb, const char *megabytes, const char *gigabytes)
 {
     struct format out;
     mb = sane(mb);
-    if (mb < 9.95)
-        snprintf(out.text, sizeof out.text, "%.1fM", mb);
-    else if (mb < 1023.5)
-        snprintf(out.text, sizeof out.text, "%.0fM", mb);
-    else if (mb < 9.95 * 1024)
-        snprintf(out.text, sizeof out.text, "%.1fG", mb / 1024);
-    else
-        snprintf(out.text, sizeof out.text, "%.0fG", mb / 1024);
+    bool is_giga = mb >= 1023.5;
+    double amount = is_giga ? mb / 1024 : mb;
+    snprintf(out.text, sizeof out.text, amount < 9.95 ? "%.1f%s" : "%.0f%s", amount,
+             is_giga ? gigabytes : megabytes);
     return out;
+}
+
+struct format format_memory(double mb)
+{
+    return with_unit(mb, " MB", " GB");
+}
+
+struct format format_short_memory(double mb)
+{
+    return with_unit(mb, "M", "G");
 }

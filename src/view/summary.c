@@ -25,6 +25,12 @@ static void paragraph(struct screen *screen, enum style style, const char *name,
     buf_reset(text);
 }
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 static void add_plural(struct buf *text, uint64_t count, const char *one, const char *many)
 {
     buf_addf(text, "%s %s", format_count(count).text, count == 1 ? one : many);
@@ -171,31 +177,28 @@ static void waits(struct screen *screen, const struct profile *profile, struct b
         paragraph(screen, STYLE_BOLD, "Waits", text);
 }
 
-/* "peak 162 MB (98% Python) at main.py:11; 254 MB allocated in 3,795,290 blocks; ..." */
+/* "peak 162 MB (98% Python) at main.py:11; 254 MB allocated in 3,795,290 blocks, ..." */
 static void memory(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     const struct profile_memory *all = &profile->all_memory;
     if (!(all->peak_mb > 0))
         return;
-    buf_addf(text, "peak %s (%.0f%% Python)", format_bytes((uint64_t)(all->peak_mb * 1048576)).text,
+    buf_addf(text, "peak %s (%.0f%% Python)", format_memory(all->peak_mb).text,
              100 * profile->peak_python_fraction);
-    if (profile->peak_file && profile->peak_line) {
-        const char *name = profile_str(profile, profile->peak_file);
-        const char *slash = strrchr(name, '/');
-        buf_addf(text, " at %s:%u", slash ? slash + 1 : name, profile->peak_line);
-    }
+    if (profile->peak_file && profile->peak_line)
+        buf_addf(text, " at %s:%u", base_name(profile_str(profile, profile->peak_file)),
+                 profile->peak_line);
     if (all->allocated_mb > 0 && all->count) {
-        buf_addf(text, "; %s allocated",
-                 format_bytes((uint64_t)(all->allocated_mb * 1048576)).text);
-        buf_addf(text, " in %s blocks, %s live at the end", format_count(all->count).text,
-                 format_bytes((uint64_t)(all->live_mb * 1048576)).text);
+        buf_addf(text, "; %s allocated in %s blocks", format_memory(all->allocated_mb).text,
+                 format_count(all->count).text);
+        buf_addf(text, ", %s live at the end", format_memory(all->live_mb).text);
     }
-    buf_addf(text, "; growth rate %.0f%%", profile->growth_percent);
+    buf_addf(text, " (growth rate %.0f%%)", profile->growth_percent);
     if (profile->native_threads_mb >= 0.05)
         buf_addf(text, "; %s by threads without Python code",
-                 format_mb(profile->native_threads_mb).text);
+                 format_memory(profile->native_threads_mb).text);
     if (all->copied_mb >= 0.05)
-        buf_addf(text, "; %s copied", format_mb(all->copied_mb).text);
+        buf_addf(text, "; %s copied", format_memory(all->copied_mb).text);
     paragraph(screen, STYLE_BOLD, "Memory", text);
 }
 
@@ -219,7 +222,7 @@ static void footprint(struct screen *screen, const struct profile *profile)
         }
     }
     table_spark(screen, values, COLUMNS, bars);
-    label(screen, STYLE_BOLD, "");
+    label(screen, STYLE_BOLD, "Footprint");
     screen_cstr(screen, STYLE_MEMORY, bars);
     screen_newline(screen);
 }
@@ -230,18 +233,56 @@ static void resident(struct screen *screen, const struct profile *profile, struc
     const struct profile_process *process = profile->processes;
     if (!profile->process_count || !process->has_memory)
         return;
-    buf_addf(text, "%s resident: %s before the program began", format_mb(process->rss_mb).text,
-             format_mb(process->start_rss_mb).text);
-    buf_addf(text, ", %s Python", format_mb(process->python_live_mb).text);
-    buf_addf(text, ", %s native", format_mb(process->native_live_mb).text);
-    if (process->mapped_live_mb >= 0.05)
-        buf_addf(text, ", %s mapped", format_mb(process->mapped_live_mb).text);
-    if (process->other_mb >= 0.05)
-        buf_addf(text, ", %s other (kept by allocators, libraries, stacks)",
-                 format_mb(process->other_mb).text);
+    const struct {
+        double mb;
+        const char *what;
+    } parts[] = {
+        {process->start_rss_mb, "from before the program began"},
+        {process->python_live_mb, "Python"},
+        {process->native_live_mb, "native"},
+        {process->mapped_live_mb, "mapped"},
+        {process->slack_mb, "allocator slack"},
+        {process->other_mb, "files"},
+    };
+    const char *before = "";
+    buf_addf(text, "%s at the end: ", format_memory(process->rss_mb).text);
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
+        if (parts[i].mb < 0.05)
+            continue;
+        buf_addf(text, "%s%s %s", before, format_memory(parts[i].mb).text, parts[i].what);
+        before = " + ";
+    }
     if (process->untouched_mb >= 0.05)
-        buf_addf(text, "; %s of it never touched", format_mb(process->untouched_mb).text);
-    paragraph(screen, STYLE_BOLD, "", text);
+        buf_addf(text, " - %s never written to", format_memory(process->untouched_mb).text);
+    paragraph(screen, STYLE_BOLD, "Resident", text);
+}
+
+/* How many lines may leak, and which of them loses most. */
+static void leaks(struct screen *screen, const struct profile *profile, struct buf *text)
+{
+    const struct profile_file *in = NULL;
+    const struct profile_line *fastest = NULL;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < profile->file_count; i++) {
+        const struct profile_file *file = &profile->files[i];
+        for (uint32_t n = 0; n < file->line_count; n++) {
+            const struct profile_leak *leak = &file->lines[n].memory.leak;
+            if (!(leak->likelihood > 0))
+                continue;
+            count++;
+            if (!fastest || leak->velocity_mb_s > fastest->memory.leak.velocity_mb_s) {
+                fastest = &file->lines[n];
+                in = file;
+            }
+        }
+    }
+    if (!fastest)
+        return;
+    add_plural(text, count, "line", "lines");
+    buf_addf(text, " may leak, %s%s:%u with %.1f MB/s; see below", count > 1 ? "fastest " : "",
+             base_name(profile_str(profile, in->name)), fastest->lineno,
+             fastest->memory.leak.velocity_mb_s);
+    paragraph(screen, STYLE_WARNING, "Leaks", text);
 }
 
 static void samples(struct screen *screen, const struct profile *profile, struct buf *text)
@@ -301,7 +342,7 @@ static void process_row(struct screen *screen, const struct profile *profile,
 {
     buf_addf(text, "%7" PRId32 " %7" PRId32, process->pid, process->ppid);
     buf_addf(text, " %7s", format_short_time(process->cpu_sec).text);
-    buf_addf(text, " %9s  ", format_bytes(process->peak_rss_bytes).text);
+    buf_addf(text, " %9s  ", format_memory((double)process->peak_rss_bytes / 1048576).text);
     add_status(text, process);
     screen_cstr(screen, STYLE_PLAIN, text->data);
     buf_reset(text);
@@ -366,6 +407,7 @@ void summary_render(struct screen *screen, const struct profile *profile,
     memory(screen, profile, &text);
     footprint(screen, profile);
     resident(screen, profile, &text);
+    leaks(screen, profile, &text);
     samples(screen, profile, &text);
     overhead(screen, profile, &text);
     processes(screen, profile, &text);
@@ -373,6 +415,10 @@ void summary_render(struct screen *screen, const struct profile *profile,
     screen_newline(screen);
     buf_addf(&text, "Percents are of the total time; %s is something below %.3g%%.",
              screen_glyph_text(screen, GLYPH_DOT), options->cpu_percent_threshold);
+    if (profile->all_memory.peak_mb > 0)
+        buf_str(&text, " Memory (in MiB) is that which the line allocated: peak is the most of it "
+                       "that was live at once, alloc all of it, live what was left at the end, "
+                       "Python the part allocated by Python.");
     screen_wrapped(screen, STYLE_DIM, text.data, 0);
     screen_newline(screen);
     buf_release(&text);

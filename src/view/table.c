@@ -19,6 +19,7 @@ enum {
     HOT_PERCENT = 33,
     ACTIVE_USAGE_PERCENT = 1, /* of all that was allocated */
     MEMORY_COLUMNS = 12,
+    LINE_COLUMNS_MIN = 40, /* of the code; two fifths of wide terminals */
     CODE_COLUMNS_MIN = 30, /* of the code beside the label of a wait */
     TIMELINE_COLUMNS = 16,
     COLUMNS_MAX = 16,
@@ -44,7 +45,8 @@ struct column {
     int width;
     int lines_from, functions_from; /* columns of the terminal, in the two tables */
     int until;                      /* beyond this width another column replaces it */
-    unsigned needs;                 /* enum table_data: without it the column is left out */
+    int rank;       /* the highest go first where code has too little room; 0: stays */
+    unsigned needs; /* enum table_data: without it the column is left out */
     void (*fill)(const struct row *row, struct cell *cell);
 };
 
@@ -89,10 +91,10 @@ static void fill_system(const struct row *row, struct cell *cell)
 
 static void fill_seconds(const struct row *row, struct cell *cell)
 {
-    if (!row->active)
+    double sec = profile_time_sum(&row->line->time);
+    if (!row->active || !(sec > 0))
         return;
-    snprintf(cell->text, sizeof cell->text, "%s",
-             format_short_time(profile_time_sum(&row->line->time)).text);
+    snprintf(cell->text, sizeof cell->text, "%s", format_short_time(sec).text);
     cell->style = is_hot(row) ? STYLE_HOT : STYLE_PLAIN;
 }
 
@@ -165,7 +167,7 @@ static void fill_megabytes(const struct row *row, double mb, struct cell *cell)
 {
     if (!has_memory(row) || mb < 0.05)
         return;
-    snprintf(cell->text, sizeof cell->text, "%s", format_mb(mb).text);
+    snprintf(cell->text, sizeof cell->text, "%s", format_short_memory(mb).text);
     cell->style = row->usage_percent >= HOT_PERCENT ? STYLE_HOT : STYLE_MEMORY;
 }
 
@@ -226,20 +228,20 @@ static void fill_copies(const struct row *row, struct cell *cell)
 }
 
 static const struct column columns[] = {
-    {"Time", "total", 6, 0, 0, 59, 0, fill_total},
-    {"Time", "Python", 6, 60, 60, NEVER, 0, fill_python},
-    {NULL, "native", 6, 60, 60, NEVER, 0, fill_native},
-    {NULL, "system", 6, 60, 60, NEVER, 0, fill_system},
-    {NULL, "seconds", 7, 100, 60, NEVER, 0, fill_seconds},
-    {NULL, "+/-", 5, 140, 100, NEVER, TABLE_HALF_WIDTHS, fill_half_width},
-    {"Memory", "peak", 6, 80, 60, NEVER, TABLE_MEMORY, fill_peak},
-    {NULL, "alloc", 6, 110, 80, NEVER, TABLE_MEMORY, fill_allocated},
-    {NULL, "live", 6, 130, 100, NEVER, TABLE_MEMORY, fill_live},
-    {NULL, "Python", 6, 110, 100, NEVER, TABLE_MEMORY, fill_python_memory},
-    {NULL, "over time", MEMORY_COLUMNS, 160, 120, NEVER, TABLE_MEMORY, fill_memory_timeline},
-    {"Copy", "MB/s", 5, 120, 100, NEVER, TABLE_COPIES, fill_copies},
-    {"Waits", "longest", 14, 120, 80, NEVER, TABLE_WAITS, fill_wait},
-    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, TABLE_STAMPS, fill_timeline},
+    {"Time", "total", 6, 0, 0, 59, 0, 0, fill_total},
+    {"Time", "Python", 6, 60, 60, NEVER, 0, 0, fill_python},
+    {NULL, "native", 6, 60, 60, NEVER, 0, 0, fill_native},
+    {NULL, "system", 6, 60, 60, NEVER, 0, 0, fill_system},
+    {NULL, "seconds", 7, 100, 60, NEVER, 1, 0, fill_seconds},
+    {NULL, "+/-", 5, 140, 100, NEVER, 7, TABLE_HALF_WIDTHS, fill_half_width},
+    {"Memory", "peak", 6, 80, 60, NEVER, 0, TABLE_MEMORY, fill_peak},
+    {NULL, "alloc", 6, 100, 80, NEVER, 2, TABLE_MEMORY, fill_allocated},
+    {NULL, "live", 6, 110, 100, NEVER, 3, TABLE_MEMORY, fill_live},
+    {NULL, "Python", 6, 110, 100, NEVER, 4, TABLE_MEMORY, fill_python_memory},
+    {NULL, "over time", MEMORY_COLUMNS, 130, 120, NEVER, 5, TABLE_MEMORY, fill_memory_timeline},
+    {"Copy", "MB/s", 5, 120, 100, NEVER, 6, TABLE_COPIES, fill_copies},
+    {"Waits", "longest", 14, 120, 80, NEVER, 8, TABLE_WAITS, fill_wait},
+    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, 9, TABLE_STAMPS, fill_timeline},
 };
 
 struct layout {
@@ -248,6 +250,31 @@ struct layout {
     int number_width; /* of the line numbers */
     bool has_wait;
 };
+
+/* Columns of the terminal that are left for code or names. */
+static int room_left(const struct layout *layout, int width)
+{
+    width -= layout->number_width + 3;
+    for (int i = 0; i < layout->count; i++)
+        width -= layout->shown[i]->width + (layout->shown[i]->group ? 3 : 1);
+    return width;
+}
+
+/* The one that is missed least; whole groups keep their first column longest. */
+static bool drop_column(struct layout *layout)
+{
+    int last = -1;
+    for (int i = 0; i < layout->count; i++)
+        if (layout->shown[i]->rank &&
+            (last < 0 || layout->shown[i]->rank > layout->shown[last]->rank))
+            last = i;
+    if (last < 0)
+        return false;
+    layout->count--;
+    for (int i = last; i < layout->count; i++)
+        layout->shown[i] = layout->shown[i + 1];
+    return true;
+}
 
 static void layout_init(struct layout *layout, const struct table_context *context,
                         bool is_functions, uint32_t last_line)
@@ -258,11 +285,16 @@ static void layout_init(struct layout *layout, const struct table_context *conte
         layout->number_width++;
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
         int from = is_functions ? columns[i].functions_from : columns[i].lines_from;
-        if (width < from || width > columns[i].until || columns[i].needs & ~context->data)
-            continue;
-        layout->shown[layout->count++] = &columns[i];
-        layout->has_wait |= columns[i].fill == fill_wait;
+        if (width >= from && width <= columns[i].until && !(columns[i].needs & ~context->data))
+            layout->shown[layout->count++] = &columns[i];
     }
+    int least = is_functions ? width / 4 : width * 2 / 5;
+    if (!is_functions && least < LINE_COLUMNS_MIN)
+        least = LINE_COLUMNS_MIN;
+    while (room_left(layout, width) < least && drop_column(layout))
+        continue;
+    for (int i = 0; i < layout->count; i++)
+        layout->has_wait |= layout->shown[i]->fill == fill_wait;
 }
 
 /* What stands before column `i`: a line before a new group and before the code, else a blank. */
@@ -489,9 +521,30 @@ static int compare_leaks(const void *a, const void *b)
 {
     const struct profile_line *x = *(const struct profile_line *const *)a;
     const struct profile_line *y = *(const struct profile_line *const *)b;
-    if (x->memory.leak.likelihood != y->memory.leak.likelihood)
-        return x->memory.leak.likelihood < y->memory.leak.likelihood ? 1 : -1;
+    if (x->memory.leak.velocity_mb_s != y->memory.leak.velocity_mb_s)
+        return x->memory.leak.velocity_mb_s < y->memory.leak.velocity_mb_s ? 1 : -1;
     return (x->lineno > y->lineno) - (x->lineno < y->lineno);
+}
+
+/* "  line 27: 32.5 MB/s, 60 MB live at the end, likelihood 97%   large.append(...)" */
+static void leak(const struct table_context *context, const struct profile_line *line)
+{
+    struct screen *screen = context->screen;
+    struct buf text = {0};
+    buf_addf(&text, "line %u: %.1f MB/s, %s live at the end, likelihood %.0f%%", line->lineno,
+             line->memory.leak.velocity_mb_s, format_memory(line->memory.live_mb).text,
+             floor(100 * line->memory.leak.likelihood));
+    screen_blank(screen, 2);
+    screen_wrapped(screen, STYLE_WARNING, text.data, 4);
+    buf_release(&text);
+    const char *code = profile_str(context->profile, line->text);
+    code += strspn(code, " \t");
+    size_t length = strcspn(code, "\r\n");
+    if (screen->columns - screen->at >= CODE_COLUMNS_MIN / 2) {
+        screen_blank(screen, 2);
+        screen_text(screen, STYLE_DIM, code, length, screen->columns - screen->at);
+    }
+    screen_newline(screen);
 }
 
 void table_leaks(const struct table_context *context, const struct profile_file *file)
@@ -505,17 +558,10 @@ void table_leaks(const struct table_context *context, const struct profile_file 
     if (count) {
         qsort(leaks, count, sizeof *leaks, compare_leaks);
         screen_newline(screen);
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        struct buf text = {0};
-        buf_addf(&text,
-                 "Possible memory leak at line %u (likelihood %.0f%%, %.1f MB/s; %s live at the "
-                 "end).",
-                 leaks[i]->lineno, floor(100 * leaks[i]->memory.leak.likelihood),
-                 leaks[i]->memory.leak.velocity_mb_s, format_mb(leaks[i]->memory.live_mb).text);
-        screen_wrapped(screen, STYLE_WARNING, text.data, 0);
+        screen_cstr(screen, STYLE_BOLD, "Possible memory leaks:");
         screen_newline(screen);
-        buf_release(&text);
     }
+    for (uint32_t i = 0; i < count; i++)
+        leak(context, leaks[i]);
     free(leaks);
 }

@@ -33,7 +33,7 @@ void table_lines(const struct table_context *context, const struct profile_file 
 /* Nothing is written when no function reaches the threshold. */
 void table_functions(const struct table_context *context, const struct profile_file *file);
 
-/* Lines that may leak, most likely first; nothing when there are none. */
+/* Lines that may leak, fastest first; nothing when there are none. */
 void table_leaks(const struct table_context *context, const struct profile_file *file);
 
 /* `values` as a row of bars, `count` characters, scaled to the highest.  `text` has room for three

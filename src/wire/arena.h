@@ -124,6 +124,13 @@ struct wire_section {
     uint32_t reserved;
 };
 
+/* What was resident, and what was live at the same moment. */
+struct wire_look {
+    _Atomic uint64_t at_cpu_ms;             /* as in wire_block */
+    _Atomic uint64_t rss_bytes, file_bytes; /* file: of it, pages of files and shared memory */
+    _Atomic uint64_t live_bytes, live_python_bytes, live_mapped_bytes;
+};
+
 /*
  * Memory of the whole process, in bytes as estimated from the samples (blocks
  * of at least WIRE_LARGE_LEAST bytes are exact).  Counted from the program's
@@ -138,8 +145,9 @@ struct wire_memory {
     _Atomic uint32_t peak_site;      /* whose allocation made the peak */
     _Atomic uint64_t interval_bytes; /* mean bytes between two samples, now */
     _Atomic uint64_t copied_bytes;
-    _Atomic uint64_t start_rss_bytes, rss_bytes; /* resident: at the start, at the last look */
-    _Atomic uint64_t foot_stride;                /* as log_stride, of section foot */
+    _Atomic uint64_t start_rss_bytes, start_file_bytes; /* as in `look` */
+    struct wire_look look;                              /* the last one */
+    _Atomic uint64_t foot_stride;                       /* as log_stride, of section foot */
 };
 enum { WIRE_LARGE_LEAST = 65536 };
 
@@ -300,7 +308,10 @@ struct wire_site {
 };
 _Static_assert(sizeof(struct wire_site) == 64, "wire_site");
 
-enum wire_block_flags { WIRE_BLOCK_EXACT = 1u << 0 /* stands for itself alone */ };
+enum wire_block_flags {
+    WIRE_BLOCK_EXACT = 1u << 0, /* stands for itself alone */
+    WIRE_BLOCK_GREW = 1u << 1,  /* was enlarged since `at_cpu_ms` */
+};
 
 /* A sampled block, or the part by which one grew.  Reused when it is freed. */
 struct wire_block {
@@ -308,7 +319,7 @@ struct wire_block {
     uint32_t next;         /* another record of the same block */
     uint64_t bytes;        /* what it stands for */
     uint64_t from;         /* where in the block it begins: shrinking below drops it */
-    uint32_t at_ms;        /* since start_mono_ns */
+    uint32_t at_cpu_ms;    /* since start_cpu_ns, by the process's clock */
     uint32_t flags;        /* enum wire_block_flags */
 };
 _Static_assert(sizeof(struct wire_block) == 32, "wire_block");
@@ -320,8 +331,10 @@ struct wire_foot {
     uint32_t site_live_kib;
     uint32_t site;              /* 0: a look at the total alone */
     _Atomic uint32_t published; /* enum wire_foot_kind, stored last */
+    uint32_t at_cpu_ms;         /* as in wire_block */
+    uint32_t reserved;
 };
 enum wire_foot_kind { WIRE_FOOT_NONE, WIRE_FOOT_LOOK, WIRE_FOOT_ALLOCATED, WIRE_FOOT_FREED };
-_Static_assert(sizeof(struct wire_foot) == 24, "wire_foot");
+_Static_assert(sizeof(struct wire_foot) == 32, "wire_foot");
 
 #endif

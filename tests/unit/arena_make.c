@@ -168,10 +168,17 @@ uint32_t arena_make_site(struct arena_make *make, uint32_t node, enum wire_site_
         .count = allocated_bytes >> 10,
         .samples = (allocated_bytes >> 17) + 1,
     };
-    make->header.memory.allocated_bytes += allocated_bytes;
-    make->header.memory.live_bytes += live_bytes;
-    if (kind == WIRE_SITE_PYTHON)
-        make->header.memory.live_python_bytes += live_bytes;
+    struct wire_memory *memory = &make->header.memory;
+    memory->allocated_bytes += allocated_bytes;
+    memory->live_bytes += live_bytes;
+    memory->look.live_bytes += live_bytes;
+    if (kind == WIRE_SITE_PYTHON) {
+        memory->live_python_bytes += live_bytes;
+        memory->look.live_python_bytes += live_bytes;
+    } else if (kind == WIRE_SITE_MAPPED) {
+        memory->live_mapped_bytes += live_bytes;
+        memory->look.live_mapped_bytes += live_bytes;
+    }
     return add(make, WIRE_SITE, &site);
 }
 
@@ -179,6 +186,7 @@ void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
                      enum wire_foot_kind kind, uint32_t live_kib, uint32_t site_live_kib)
 {
     struct wire_foot foot = {.at_ns = at_ns,
+                             .at_cpu_ms = (uint32_t)(at_ns / 1000000),
                              .live_kib = live_kib,
                              .site_live_kib = site_live_kib,
                              .site = site,
@@ -186,9 +194,9 @@ void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
     add(make, WIRE_FOOT, &foot);
 }
 
-void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_ms)
+void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_cpu_ms)
 {
-    struct wire_block block = {.site = site, .bytes = bytes, .at_ms = at_ms};
+    struct wire_block block = {.site = site, .bytes = bytes, .at_cpu_ms = at_cpu_ms};
     add(make, WIRE_BLOCK, &block);
 }
 

@@ -45,13 +45,13 @@ uint32_t arena_make_thread(struct arena_make *make, uint64_t ident, int tid, con
                            bool is_python);
 
 /* Memory: everything stays live that `live_bytes` says; counts and samples follow from the bytes.
- */
+ * The process is on a processor all the time. */
 uint32_t arena_make_module(struct arena_make *make, const char *path);
 uint32_t arena_make_site(struct arena_make *make, uint32_t node, enum wire_site_kind kind,
                          uint32_t module, uint64_t allocated_bytes, uint64_t live_bytes);
 void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
                      enum wire_foot_kind kind, uint32_t live_kib, uint32_t site_live_kib);
-void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_ms);
+void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_cpu_ms);
 
 void arena_make_image(struct arena_make *make, struct buf *out);
 void arena_make_write(struct arena_make *make, const char *path);

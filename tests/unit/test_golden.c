@@ -105,8 +105,10 @@ static void make_parent(void)
     make.header.memory.peak_bytes = 10 << 20;
     make.header.memory.peak_python_bytes = 2 << 20;
     make.header.memory.peak_site = arrays;
-    make.header.memory.rss_bytes = 12 << 20;
+    make.header.memory.look.rss_bytes = 13 << 20;
+    make.header.memory.look.file_bytes = 7 << 20;
     make.header.memory.start_rss_bytes = 8 << 20;
+    make.header.memory.start_file_bytes = 6 << 20;
     make.header.memory.interval_bytes = 128 << 10;
     make.header.beat_mono_ns = make.header.start_mono_ns + 1200 * (uint64_t)MS;
     char *path = mem_format("%s/%d-0.arena", directory, PARENT);

@@ -404,6 +404,7 @@ static void make_hoarder(struct arena_make *make, pid_t pid, uint64_t start_ns, 
         arena_make_foot(make, i * (uint64_t)MS, site, WIRE_FOOT_ALLOCATED, i * 1024, i * 1024);
         arena_make_block(make, site, MIB, i);
     }
+    make->header.memory.look.at_cpu_ms = 100;
     make->header.memory.peak_bytes = count * (uint64_t)MIB;
     make->header.memory.peak_python_bytes = count * (uint64_t)MIB;
     make->header.memory.peak_site = site;

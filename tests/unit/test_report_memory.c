@@ -41,6 +41,9 @@ static int set_up(void **state)
     make->header.flags = WIRE_PROCESS_MEMORY | WIRE_PROCESS_FIRST;
     make->header.on_ns = 1000 * (uint64_t)MS;
     make->header.beat_mono_ns = make->header.start_mono_ns + 1000 * (uint64_t)MS;
+    make->header.memory.look.at_cpu_ms = 1000;
+    make->header.memory.interval_bytes = 128 << 10;
+    make->header.memory.foot_stride = 1;
     uint32_t module = arena_make_code(make, PROGRAM, "<module>", 1, 20);
     fixture.leak_node = arena_make_frame(make, 0, module, LEAK_LINE);
     fixture.other_node = arena_make_frame(make, 0, module, OTHER_LINE);
@@ -130,6 +133,27 @@ static void live_at_the_peak_by_epoch(void **state)
     assert_int_equal(f->profile.peak_line, LEAK_LINE);
 }
 
+/* The interpreter itself may add a little on top of what a line has piled up. */
+static void a_peak_on_no_line_is_the_last_line_s(void **state)
+{
+    struct fixture *f = *state;
+    struct arena_make *make = &f->make;
+    uint32_t a = arena_make_site(make, f->leak_node, WIRE_SITE_PYTHON, 0, 10 * MIB, 0);
+    uint32_t b = arena_make_site(make, f->other_node, WIRE_SITE_PYTHON, 0, 10 * MIB, 0);
+    uint32_t none = arena_make_site(make, f->thread_node, WIRE_SITE_NATIVE, 0, MIB, 0);
+    arena_make_foot(make, 100 * MS, a, WIRE_FOOT_ALLOCATED, 10240, 10240);
+    arena_make_foot(make, 200 * MS, b, WIRE_FOOT_ALLOCATED, 20480, 10240);
+    arena_make_foot(make, 250 * MS, none, WIRE_FOOT_ALLOCATED, 21504, 1024);
+    arena_make_foot(make, 300 * MS, none, WIRE_FOOT_FREED, 20480, 0);
+    arena_make_foot(make, 400 * MS, b, WIRE_FOOT_FREED, 10240, 0);
+    arena_make_foot(make, 500 * MS, a, WIRE_FOOT_ALLOCATED, 11264, 11264);
+    make->header.memory.peak_bytes = 21 * MIB;
+    make->header.memory.peak_at_ns = 250 * (uint64_t)MS;
+    make->header.memory.peak_site = none;
+    report(f, LEAK_LINE);
+    assert_int_equal(f->profile.peak_line, OTHER_LINE);
+}
+
 /* Two sites of one line: the line's peak is when both are high, not the sum of their peaks. */
 static void the_course_of_a_line_is_replayed(void **state)
 {
@@ -153,16 +177,21 @@ static void the_course_of_a_line_is_replayed(void **state)
 
 enum { EVENTS = 400 };
 
-/* `EVENTS` samples over the run; the i-th lives on if `survives(i)` says so. */
-static void pattern(struct fixture *f, bool (*survives)(int))
+/* `EVENTS` samples over the run; the i-th lives on if `survives(i)` says so.  Live memory is those
+ * that live on, or always as much: then others went before the end. */
+static void pattern(struct fixture *f, bool (*survives)(int), bool is_bounded)
 {
     uint32_t site =
         arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 50 * MIB, 25 * MIB);
+    uint32_t live_kib = is_bounded ? 4096 : 0;
     for (int i = 0; i < EVENTS; i++) {
-        arena_make_foot(&f->make, (uint64_t)i * 1000 / EVENTS * MS, site, WIRE_FOOT_ALLOCATED, 1024,
-                        1024);
-        if (survives(i))
+        bool lives_on = survives(i);
+        if (lives_on)
             arena_make_block(&f->make, site, 128 << 10, (uint32_t)(i * 1000 / EVENTS));
+        if (lives_on && !is_bounded)
+            live_kib += 128;
+        arena_make_foot(&f->make, (uint64_t)i * 1000 / EVENTS * MS, site, WIRE_FOOT_ALLOCATED,
+                        live_kib, live_kib);
     }
 }
 
@@ -191,6 +220,17 @@ static bool the_first_third(int i)
     return i < EVENTS / 3;
 }
 
+/* Ever fewer: a memo of keys that have nearly all been seen. */
+static bool fewer_and_fewer(int i)
+{
+    return (int)(160 * exp(-i / 120.0)) != (int)(160 * exp(-(i + 1) / 120.0));
+}
+
+static bool the_first_four_fifths(int i)
+{
+    return i < EVENTS * 4 / 5;
+}
+
 static bool none(int i)
 {
     return i < 0;
@@ -204,7 +244,7 @@ static bool few(int i)
 static void leaks_are_found(void **state)
 {
     struct fixture *f = *state;
-    pattern(f, all);
+    pattern(f, all, false);
     const struct profile_memory *line = report(f, LEAK_LINE);
     assert_true(line->leak.likelihood >= 0.95);
     NEAR(line->leak.velocity_mb_s, 50, 2);
@@ -213,39 +253,124 @@ static void leaks_are_found(void **state)
 static void a_leak_among_temporary_blocks_is_found(void **state)
 {
     struct fixture *f = *state;
-    pattern(f, every_other);
+    pattern(f, every_other, false);
     assert_true(report(f, LEAK_LINE)->leak.likelihood >= 0.95);
 }
 
-static void assert_innocent(struct fixture *f, bool (*survives)(int))
+static void assert_innocent(struct fixture *f, bool (*survives)(int), bool is_bounded)
 {
-    pattern(f, survives);
+    pattern(f, survives, is_bounded);
     assert_true(report(f, LEAK_LINE)->leak.likelihood == 0);
 }
 
 static void a_cache_with_a_bound_is_no_leak(void **state)
 {
-    assert_innocent(*state, the_last_tenth);
+    assert_innocent(*state, the_last_tenth, true);
 }
 
 static void a_cache_that_evicts_by_age_is_no_leak(void **state)
 {
-    assert_innocent(*state, the_younger_the_likelier);
+    assert_innocent(*state, the_younger_the_likelier, false);
 }
 
 static void a_pool_that_is_filled_once_is_no_leak(void **state)
 {
-    assert_innocent(*state, the_first_third);
+    assert_innocent(*state, the_first_third, false);
 }
 
 static void what_is_freed_is_no_leak(void **state)
 {
-    assert_innocent(*state, none);
+    assert_innocent(*state, none, true);
 }
 
 static void little_evidence_is_no_leak(void **state)
 {
-    assert_innocent(*state, few);
+    assert_innocent(*state, few, false);
+}
+
+static void what_fills_up_is_no_leak(void **state)
+{
+    assert_innocent(*state, fewer_and_fewer, false);
+}
+
+static void what_was_collected_before_the_end_is_no_leak(void **state)
+{
+    assert_innocent(*state, the_first_four_fifths, false);
+}
+
+/* The best so many of all: they may be of any age, but there are never more. */
+static void what_is_bounded_is_no_leak(void **state)
+{
+    assert_innocent(*state, every_other, true);
+}
+
+/* One list that is appended to: each time it is full it gets an eighth more.  `rounds` times it is
+ * emptied. */
+static const struct profile_memory *growing_list(struct fixture *f, uint32_t rounds)
+{
+    enum { APPENDS = 6000 };
+    uint32_t site =
+        arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 50 * MIB, 25 * MIB);
+    uint32_t room_kib = 64, used_kib = 0;
+    for (uint32_t i = 0; i < APPENDS; i++) {
+        uint64_t at_ns = (uint64_t)i * 1000 * MS / APPENDS;
+        if (rounds && i % (APPENDS / rounds) == 0) {
+            room_kib = 64;
+            used_kib = 0;
+            arena_make_foot(&f->make, at_ns, site, WIRE_FOOT_FREED, 0, 0);
+        }
+        used_kib += 8;
+        if (used_kib <= room_kib)
+            continue;
+        room_kib += room_kib / 8;
+        arena_make_foot(&f->make, at_ns, site, WIRE_FOOT_ALLOCATED, room_kib, room_kib);
+    }
+    arena_make_block(&f->make, site, (uint64_t)room_kib << 10, 1);
+    ((struct wire_block *)(void *)f->make.sections[WIRE_BLOCK].data)[1].flags =
+        WIRE_BLOCK_EXACT | WIRE_BLOCK_GREW;
+    return report(f, LEAK_LINE);
+}
+
+static void a_list_that_grows_for_ever_is_a_leak(void **state)
+{
+    const struct profile_memory *line = growing_list(*state, 0);
+    assert_true(line->leak.likelihood >= 0.95);
+    NEAR(line->leak.velocity_mb_s, 48, 8);
+}
+
+static void a_list_that_is_emptied_is_no_leak(void **state)
+{
+    assert_true(growing_list(*state, 6)->leak.likelihood == 0);
+}
+
+/* A machine that was busy with something else: by the wall all of it happened at the end. */
+static void leaks_are_judged_by_processor_time(void **state)
+{
+    struct fixture *f = *state;
+    pattern(f, all, false);
+    struct wire_foot *feet = (struct wire_foot *)(void *)f->make.sections[WIRE_FOOT].data;
+    for (int i = 1; i <= EVENTS; i++)
+        feet[i].at_ns = feet[i].at_ns / 1000 + 5000 * (uint64_t)MS;
+    assert_true(report(f, LEAK_LINE)->leak.likelihood >= 0.95);
+}
+
+/* Resident memory and the part of it that is files, at the start and at the last look, in MiB. */
+static const struct profile_process *resident(struct fixture *f, unsigned start,
+                                              unsigned start_file, unsigned rss, unsigned file)
+{
+    struct wire_memory *memory = &f->make.header.memory;
+    memory->start_rss_bytes = (uint64_t)start * MIB;
+    memory->start_file_bytes = (uint64_t)start_file * MIB;
+    memory->look.rss_bytes = (uint64_t)rss * MIB;
+    memory->look.file_bytes = (uint64_t)file * MIB;
+    report(f, LEAK_LINE);
+    const struct profile_process *process = &f->profile.processes[0];
+    assert_true(process->has_memory);
+    NEAR(process->start_rss_mb + process->python_live_mb + process->native_live_mb +
+             process->mapped_live_mb + process->slack_mb + process->other_mb -
+             process->untouched_mb,
+         rss, 1e-9);
+    return process;
 }
 
 static void resident_memory_is_explained(void **state)
@@ -253,15 +378,46 @@ static void resident_memory_is_explained(void **state)
     struct fixture *f = *state;
     arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
     arena_make_site(&f->make, f->leak_node, WIRE_SITE_NATIVE, 0, 5 * MIB, 5 * MIB);
-    f->make.header.memory.start_rss_bytes = 8 * MIB;
-    f->make.header.memory.rss_bytes = 26 * MIB;
-    report(f, LEAK_LINE);
-    const struct profile_process *process = &f->profile.processes[0];
-    assert_true(process->has_memory);
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_MAPPED, 0, 4 * MIB, 4 * MIB);
+    const struct profile_process *process = resident(f, 8, 6, 36, 8);
     NEAR(process->python_live_mb, 10, 1e-9);
     NEAR(process->native_live_mb, 5, 1e-9);
-    NEAR(process->other_mb, 3, 1e-9);
+    NEAR(process->mapped_live_mb, 4, 1e-9);
+    NEAR(process->slack_mb, 7, 1e-9);
+    NEAR(process->other_mb, 2, 1e-9);
     NEAR(process->untouched_mb, 0, 1e-9);
+}
+
+static void memory_that_is_not_resident_is_explained(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 30 * MIB);
+    const struct profile_process *process = resident(f, 8, 6, 10, 5);
+    NEAR(process->slack_mb, 0, 1e-9);
+    NEAR(process->other_mb, 0, 1e-9);
+    NEAR(process->untouched_mb, 27 + 1, 1e-9); /* 3 of 30 were written to; a MiB of files went */
+}
+
+static void shared_mappings_are_not_counted_twice(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_MAPPED, 0, 20 * MIB, 20 * MIB);
+    const struct profile_process *process = resident(f, 8, 6, 30, 28);
+    NEAR(process->mapped_live_mb, 20, 1e-9);
+    NEAR(process->slack_mb, 0, 1e-9);
+    NEAR(process->other_mb, 2, 1e-9);
+    NEAR(process->untouched_mb, 0, 1e-9);
+}
+
+/* The interpreter frees what the program left: neither that nor what is resident then counts. */
+static void the_look_has_its_own_live_memory(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
+    f->make.header.memory.live_bytes = f->make.header.memory.live_python_bytes = 25 * MIB;
+    const struct profile_process *process = resident(f, 8, 6, 20, 6);
+    NEAR(process->python_live_mb, 10, 1e-9);
+    NEAR(process->slack_mb, 2, 1e-9);
 }
 
 /* References into nowhere must not be followed. */
@@ -299,7 +455,7 @@ static void damaged_anywhere(void **state)
     struct fixture *f = *state;
     uint32_t library = arena_make_module(&f->make, "/usr/lib/libsqlite3.so.0");
     arena_make_site(&f->make, f->other_node, WIRE_SITE_NATIVE, library, 10 * MIB, 4 * MIB);
-    pattern(f, few);
+    pattern(f, few, false);
     struct buf image = {0};
     arena_make_image(&f->make, &image);
     char *path = mem_format("%s/100-0.arena", f->directory);
@@ -336,6 +492,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(sites_add_up_on_lines),
         TEST(live_at_the_peak_by_epoch),
+        TEST(a_peak_on_no_line_is_the_last_line_s),
         TEST(the_course_of_a_line_is_replayed),
         TEST(leaks_are_found),
         TEST(a_leak_among_temporary_blocks_is_found),
@@ -344,7 +501,16 @@ int main(void)
         TEST(a_pool_that_is_filled_once_is_no_leak),
         TEST(what_is_freed_is_no_leak),
         TEST(little_evidence_is_no_leak),
+        TEST(what_fills_up_is_no_leak),
+        TEST(what_was_collected_before_the_end_is_no_leak),
+        TEST(what_is_bounded_is_no_leak),
+        TEST(a_list_that_grows_for_ever_is_a_leak),
+        TEST(a_list_that_is_emptied_is_no_leak),
+        TEST(leaks_are_judged_by_processor_time),
         TEST(resident_memory_is_explained),
+        TEST(memory_that_is_not_resident_is_explained),
+        TEST(shared_mappings_are_not_counted_twice),
+        TEST(the_look_has_its_own_live_memory),
         TEST(damaged_references_are_ignored),
         TEST(memory_that_was_not_followed_is_told),
         TEST(damaged_anywhere),

@@ -39,32 +39,41 @@ static void read_golden(const char *name, struct buf *out)
     free(path);
 }
 
-static struct profile load_golden(void)
+static struct profile load_golden(const char *name)
 {
     struct buf text = {0};
-    read_golden("view_basic.json", &text);
+    read_golden(name, &text);
     struct profile profile = load(text.data, text.len);
     buf_release(&text);
     return profile;
 }
 
 static const struct {
-    const char *name;
+    const char *profile, *name;
     struct terminal_options options;
 } goldens[] = {
-    {"view_80.txt", {.columns = 80, .cpu_percent_threshold = 1}},
-    {"view_120.txt", {.columns = 120, .cpu_percent_threshold = 1}},
-    {"view_160.txt", {.columns = 160, .cpu_percent_threshold = 1}},
-    {"view_100_color.txt", {.columns = 100, .color = true, .cpu_percent_threshold = 1}},
-    {"view_80_reduced_ascii.txt",
+    {"view_basic.json", "view_80.txt", {.columns = 80, .cpu_percent_threshold = 1}},
+    {"view_basic.json", "view_120.txt", {.columns = 120, .cpu_percent_threshold = 1}},
+    {"view_basic.json", "view_160.txt", {.columns = 160, .cpu_percent_threshold = 1}},
+    {"view_basic.json",
+     "view_100_color.txt",
+     {.columns = 100, .color = true, .cpu_percent_threshold = 1}},
+    {"view_basic.json",
+     "view_80_reduced_ascii.txt",
      {.columns = 80, .ascii = true, .reduced = true, .cpu_percent_threshold = 1}},
+    {"view_memory.json", "view_memory_80.txt", {.columns = 80, .cpu_percent_threshold = 1}},
+    {"view_memory.json", "view_memory_100.txt", {.columns = 100, .cpu_percent_threshold = 1}},
+    {"view_memory.json", "view_memory_160.txt", {.columns = 160, .cpu_percent_threshold = 1}},
+    {"view_memory.json",
+     "view_memory_120_color_ascii.txt",
+     {.columns = 120, .color = true, .ascii = true, .cpu_percent_threshold = 1}},
 };
 
 static void test_golden(void **state)
 {
     (void)state;
-    struct profile profile = load_golden();
     for (size_t i = 0; i < sizeof goldens / sizeof goldens[0]; i++) {
+        struct profile profile = load_golden(goldens[i].profile);
         struct buf out = {0}, wanted = {0};
         terminal_render(&profile, &goldens[i].options, &out);
         if (getenv("UPDATE_GOLDEN")) {
@@ -78,8 +87,8 @@ static void test_golden(void **state)
         assert_int_equal(out.len, wanted.len);
         buf_release(&out);
         buf_release(&wanted);
+        profile_release(&profile);
     }
-    profile_release(&profile);
 }
 
 /* Every line by itself: valid, no wider than asked, nothing in it that a terminal obeys except
@@ -119,10 +128,9 @@ static void check_lines(const struct buf *out, const struct terminal_options *op
     buf_release(&plain);
 }
 
-static void test_every_width(void **state)
+static void check_every_width(const char *name)
 {
-    (void)state;
-    struct profile profile = load_golden();
+    struct profile profile = load_golden(name);
     for (int columns = 40; columns <= 200; columns++) {
         for (unsigned bits = 0; bits < 8; bits++) {
             struct terminal_options options = {
@@ -142,12 +150,36 @@ static void test_every_width(void **state)
     profile_release(&profile);
 }
 
-/* Written and read again, a profile looks the same. */
-static void test_round_trip(void **state)
+static void test_every_width(void **state)
 {
     (void)state;
+    check_every_width("view_basic.json");
+    check_every_width("view_memory.json");
+}
+
+/* However many figures there are, two fifths of the terminal are code. */
+static void test_room_for_code(void **state)
+{
+    (void)state;
+    struct profile profile = load_golden("view_memory.json");
+    for (int columns = 70; columns <= 240; columns++) {
+        struct terminal_options options = {
+            .columns = columns, .ascii = true, .cpu_percent_threshold = 1};
+        struct buf out = {0};
+        terminal_render(&profile, &options, &out);
+        const char *rule = strstr(out.data, "\n-----+"), *end = strchr(rule + 1, '\n'), *code = end;
+        while (code[-1] != '+')
+            code--;
+        assert_true(end - code - 1 >= (columns < 80 ? 30 : columns < 100 ? 40 : columns * 2 / 5));
+        buf_release(&out);
+    }
+    profile_release(&profile);
+}
+
+static void check_round_trip(const char *name)
+{
     const struct terminal_options options = {.columns = 160, .cpu_percent_threshold = 1};
-    struct profile first = load_golden();
+    struct profile first = load_golden(name);
     struct buf json = {0}, before = {0}, after = {0};
     terminal_render(&first, &options, &before);
     json_write_profile(&first, &json);
@@ -159,6 +191,14 @@ static void test_round_trip(void **state)
     buf_release(&json);
     buf_release(&before);
     buf_release(&after);
+}
+
+/* Written and read again, a profile looks the same. */
+static void test_round_trip(void **state)
+{
+    (void)state;
+    check_round_trip("view_basic.json");
+    check_round_trip("view_memory.json");
 }
 
 static struct buf render(const char *json, struct terminal_options options)
@@ -313,19 +353,24 @@ static void test_format(void **state)
     assert_string_equal(format_count(0).text, "0");
     assert_string_equal(format_count(999).text, "999");
     assert_string_equal(format_count(1234567).text, "1,234,567");
-    assert_string_equal(format_bytes(512ull << 20).text, "512 MB");
-    assert_string_equal(format_bytes(1536ull << 20).text, "1.5 GB");
+    assert_string_equal(format_memory(0).text, "0.0 MB");
+    assert_string_equal(format_memory(9.96).text, "10 MB");
+    assert_string_equal(format_memory(512).text, "512 MB");
+    assert_string_equal(format_memory(1536).text, "1.5 GB");
+    assert_string_equal(format_short_memory(1023.4).text, "1023M");
+    assert_string_equal(format_short_memory(1023.6).text, "1.0G");
+    assert_string_equal(format_short_memory(1e6).text, "977G");
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_every_width),   cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_hot_lines),     cmocka_unit_test(test_threshold),
-        cmocka_unit_test(test_files_by_time), cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_width),         cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_format),
+        cmocka_unit_test(test_golden),       cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_every_width),  cmocka_unit_test(test_room_for_code),
+        cmocka_unit_test(test_empty),        cmocka_unit_test(test_hot_lines),
+        cmocka_unit_test(test_threshold),    cmocka_unit_test(test_files_by_time),
+        cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_width),
+        cmocka_unit_test(test_cut),          cmocka_unit_test(test_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
