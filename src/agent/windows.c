@@ -9,18 +9,20 @@
 
 enum {
     WORDS_MAX = 2 * WINDOWS_FUNCTIONS,
-    CYCLE_NS = 2000000, /* closed and open, on average */
-    OWED_MOST_NS = 50 * CYCLE_NS,
+    CYCLE_NS = 4000000, /* closed and open, on average */
+    OWED_MOST_NS = 25 * CYCLE_NS,
     THREADS_MAX = 8,
-    LOOK_NS = 20000000,        /* CPU time between two looks at what the program does */
-    ALWAYS_OBJECTS = 16000000, /* at the start all are seen */
-    KEPT_PART = 8,             /* a program that keeps one part in so many is seen all the time */
+    LOOK_NS = 20000000,       /* CPU time between two looks at what the program does */
+    ALWAYS_OBJECTS = 8000000, /* at the start all are seen */
+    KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time */
 };
-/* From how many allocations a second on half of the time is looked at, or a quarter; what stands
- * for more is given up below a part of that. */
-#define HALF_PER_SEC    10e6
-#define QUARTER_PER_SEC 25e6
-#define CALM_PART       0.6
+/* From how many allocations a second on what is seen stands for how much; that is kept until there
+ * are fewer by CALM_PART. */
+static const struct {
+    double per_sec;
+    uint32_t factor;
+} steps[] = {{40e6, 8}, {15e6, 4}, {6e6, 2}};
+#define CALM_PART 0.6
 /* What a look at one costs the program: so much longer it needs for the same. */
 #define LOOK_SEC 2e-9
 
@@ -160,9 +162,10 @@ static uint32_t next_factor(uint32_t factor)
     last = now;
     if (kept * KEPT_PART > allocated)
         return 1;
-    if (rate > QUARTER_PER_SEC * (factor == 4 ? CALM_PART : 1))
-        return 4;
-    return rate > HALF_PER_SEC * (factor > 1 ? CALM_PART : 1) ? 2 : 1;
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (rate > steps[i].per_sec * (factor >= steps[i].factor ? CALM_PART : 1))
+            return steps[i].factor;
+    return 1;
 }
 
 /* ---- the sampler's pauses ---- */
@@ -219,7 +222,7 @@ static void one_cycle(int64_t factor)
     pause_ns(part_ns * (factor - 1));
     int64_t open_ns = progress_ns();
     set_open(true);
-    pause_ns(within(part_ns + owed_ns, CYCLE_NS / 16, 3 * CYCLE_NS));
+    pause_ns(within(part_ns + owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
     int64_t end_ns = progress_ns();
     double wanted_ns =
         (double)((open_ns - begin_ns) / (factor - 1)) * (1 + objects_per_sec * LOOK_SEC);

@@ -3,8 +3,8 @@
  *
  * The functions in front of CPython's allocator cost a little on every call.  A
  * program that allocates very often and keeps little of it is therefore looked at
- * for a half or a quarter of the time only, in short windows; what is seen there
- * counts twice or four times.  At its start, when it allocates less often, and when it
+ * for a part of the time only, in short windows; what is seen there counts as often
+ * more.  At its start, when it allocates less often, and when it
  * keeps what it allocates, a program is looked at all the time.
  */
 #ifndef AGENT_WINDOWS_H
