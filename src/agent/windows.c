@@ -224,8 +224,8 @@ static void one_cycle(int64_t factor)
     set_open(true);
     pause_ns(within(part_ns + owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
     int64_t end_ns = progress_ns();
-    double wanted_ns =
-        (double)((open_ns - begin_ns) / (factor - 1)) * (1 + objects_per_sec * LOOK_SEC);
+    double closed_ns = (double)(open_ns - begin_ns);
+    double wanted_ns = closed_ns / (double)(factor - 1) * (1 + objects_per_sec * LOOK_SEC);
     owed_ns += (int64_t)wanted_ns - (end_ns - open_ns);
     owed_ns = within(owed_ns, -OWED_MOST_NS, OWED_MOST_NS);
 }
@@ -236,7 +236,7 @@ void windows_sleep(uint64_t sleep_ns)
     if (factor > 1 && !set_open(false))
         factor = 1;
     atomic_store(&windows_factor, factor);
-    if (factor == 1) {
+    if (factor <= 1) {
         set_open(true);
         pause_ns((int64_t)sleep_ns);
         return;

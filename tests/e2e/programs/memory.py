@@ -23,17 +23,18 @@ def tell(name, allocated, live=None, peak=None):
 
 
 floats = list(map(float, range(N)))  #: floats
-tell("floats", N * (size(1.5) + INT + 8) + 8 * N // 8, N * (size(1.5) + 8))
+tell("floats", N * (size(1.5) + INT) + size(floats), N * size(1.5) + size(floats))
 
 texts = list(map("{:0200d}".format, range(N // 6)))  #: texts
-tell("texts", None, sum(map(size, texts)) + N // 6 * 8)
+tell("texts", None, sum(map(size, texts)) + size(texts))
 
 one_dict = {"a": 1, "b": 2}
 dicts = list(map(dict, [one_dict] * (N // 6)))  #: dicts
-tell("dicts", sum(map(size, dicts)) + N // 6 * 8 * 2, sum(map(size, dicts)) + N // 6 * 8)
+in_dicts = sum(map(size, dicts)) + size(dicts)
+tell("dicts", in_dicts + N // 6 * 8, in_dicts)
 
 tuples = list(zip([0.5] * (N // 2), [1.5] * (N // 2)))  #: tuples
-tell("tuples", None, sum(map(size, tuples)) + N // 2 * 8)
+tell("tuples", None, sum(map(size, tuples)) + size(tuples))
 
 lists = []
 
