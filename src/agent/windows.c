@@ -9,8 +9,8 @@
 
 enum {
     WORDS_MAX = 2 * WINDOWS_FUNCTIONS,
-    CYCLE_NS = 4000000, /* closed and open, on average */
-    OWED_MOST_NS = 25 * CYCLE_NS,
+    CYCLE_NS = 8000000, /* closed and open, on average */
+    OWED_MOST_NS = 12 * CYCLE_NS,
     THREADS_MAX = 8,
     LOOK_NS = 20000000,       /* CPU time between two looks at what the program does */
     ALWAYS_OBJECTS = 8000000, /* at the start all are seen */
@@ -24,7 +24,7 @@ static const struct {
 } steps[] = {{40e6, 8}, {15e6, 4}, {6e6, 2}};
 #define CALM_PART 0.6
 /* What a look at one costs the program: so much longer it needs for the same. */
-#define LOOK_SEC 2e-9
+#define LOOK_SEC 2.5e-9
 
 _Atomic uint32_t windows_factor = 1;
 

@@ -310,6 +310,8 @@ static void overhead(struct screen *screen, const struct profile *profile, struc
     buf_addf(text, "profiling took %s", format_short_time(cost).text);
     if (profile->cpu_sec > 0)
         buf_addf(text, ", %.2f%% of the CPU time", 100 * cost / profile->cpu_sec);
+    if (profile->memory)
+        buf_str(text, ", without following memory");
     paragraph(screen, STYLE_BOLD, "Overhead", text);
 }
 
