@@ -55,7 +55,8 @@ def test_gil_is_named(threads):
 def test_idle_workers_are_charged_nothing(threads):
     idle = threads.marked["idle"]
     assert truth.cpu(idle) <= 0.01 * truth.cpu(threads.profile)
-    assert idle["system_sec"] == 0
+    # Nothing for waiting; only for moments in which one had its task and no processor.
+    assert idle["system_sec"] <= idle["waits"].get("starved", 0)
     # Three of them wait almost from the beginning to the end; a machine that stalls delays them.
     stalled = threads.profile["waits"].get("starved", 0)
     assert idle["waits"]["lock"] >= 0.8 * 3 * threads.truth["wall"] - stalled
