@@ -180,11 +180,7 @@ bool heap_is_allocator(const void *caller)
 
 void heap_follow(void)
 {
-    struct found {
-        unsigned long long flags;
-        char *start, *end;
-        void *rest[13];
-    } found;
+    struct py_object found;
     if (next.is_foreign && agent.regions.find_object &&
         !agent.regions.find_object((void *)next.malloc, &found))
         next.code = (struct py_range){(uintptr_t)found.start, (uintptr_t)found.end};

@@ -31,7 +31,6 @@ enum {
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
 
 static _Atomic bool active;
-static bool has_blocks;         /* blocks_init succeeded */
 static _Atomic bool is_forking; /* a thread has the lock for that */
 static _Atomic uint32_t locked;
 static _Atomic uint32_t *fork_mark; /* 0: a child that no fork handler knows of */
@@ -111,7 +110,7 @@ static uint64_t interval_for(uint64_t samples)
     return window < WINDOW_LEAST ? WINDOW_LEAST : window;
 }
 
-uint64_t memory_large_bytes(void)
+static uint64_t large_bytes(void)
 {
     uint64_t quarter = atomic_load_explicit(&interval_bytes, memory_order_relaxed) / 4;
     return quarter > WIRE_LARGE_LEAST ? quarter : WIRE_LARGE_LEAST;
@@ -145,7 +144,7 @@ bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_b
                    struct memory_sample *sample)
 {
     sample->from = size_bytes - grown_bytes;
-    sample->exact = size_bytes >= memory_large_bytes();
+    sample->exact = size_bytes >= large_bytes();
     if (sample->exact) {
         sample->bytes = grown_bytes;
         sample->count = 1;
@@ -344,15 +343,15 @@ void memory_start(void)
     fork_mark = os_fork_mark();
     if (fork_mark)
         atomic_store(fork_mark, 1);
-    has_blocks = blocks_init() && memory_place_init();
-    if (has_blocks) {
+    bool has_room = blocks_init() && memory_place_init();
+    if (has_room) {
         begin_counting();
         heap_follow();
         atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
         atomic_store(&active, true);
     }
     memory_self.busy = false;
-    if (has_blocks && !objects_install())
+    if (has_room && !objects_install())
         atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_NO_OBJECTS);
 }
 

@@ -4,7 +4,7 @@
  * and come here when a count runs out; sampled blocks are followed until they
  * are freed, so that live memory is known by stack at any time.
  *
- * Sampling.  Blocks of at least memory_large_bytes() are all recorded, exactly.
+ * Sampling.  Large blocks (64 KiB, later a quarter of T) are all recorded, exactly.
  * Of the rest each thread takes one every `interval` bytes: the gaps are drawn
  * from [T/2, 3T/2), the sample weighs T.  T grows with the number of samples,
  * from a small part of the session's window up to all of it: a short program gets
@@ -88,7 +88,6 @@ void memory_pass(uint64_t now_mono_ns);
 
 /* May the calling thread record now? */
 bool memory_is_ready(void);
-uint64_t memory_large_bytes(void);
 
 /*
  * The gap ran out (or the block is large: then it was not counted down yet).  Is

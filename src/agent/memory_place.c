@@ -106,15 +106,7 @@ bool memory_place_has_ended(void)
 
 /* ---- libraries ---- */
 
-/* What glibc's _dl_find_object fills in (its struct dl_find_object begins like this). */
-struct found_object {
-    unsigned long long flags;
-    void *start, *end;
-    struct link_map *map;
-    void *rest[12];
-};
-
-static uint32_t new_module(const struct found_object *object)
+static uint32_t new_module(const struct py_object *object)
 {
     const char *path = object->map ? object->map->l_name : NULL;
     size_t length = path ? strlen(path) : 0;
@@ -141,7 +133,7 @@ static uint32_t module_of(uintptr_t address)
     for (unsigned i = 0; i < module_count; i++)
         if (address - modules[i].start < modules[i].end - modules[i].start)
             return modules[i].id;
-    struct found_object object;
+    struct py_object object;
     if (module_count == MODULES_MAX || !agent.regions.find_object ||
         agent.regions.find_object((void *)address, &object))
         return 0;

@@ -126,10 +126,7 @@ enum classify_result classify(const struct py_regions *regions, const struct py_
     if (!regions->jit)
         return CLASSIFY_NATIVE;
     /* With CPython's JIT, code in no module is compiled Python.  _dl_find_object takes no lock. */
-    union {
-        char room[256];
-        void *align;
-    } object;
+    struct py_object object;
     bool in_module = regions->find_object && regions->find_object((void *)pc, &object) == 0;
     return in_module ? CLASSIFY_NATIVE : CLASSIFY_PYTHON;
 }
