@@ -30,10 +30,10 @@ def leak(i):
     numbers.extend([i * 1000 + j for j in range(1000, 1060)])  #: leak of numbers
     names["key %0100d" % i] = "value %01000d" % i  #: leak of names
     addresses.append(libc.malloc(1500))  #: leak of native memory
-    node = Node()
-    node.itself = node
+    node = Node()  #: faint leak, a megabyte in all
+    node.itself = node  #: faint leak
     node.data = b"%01500d" % i  #: leak of what is in cycles
-    cycles.append(node)
+    cycles.append(node)  #: faint leak
     for _ in range(200):
         flags.append(True)  #: leak of a list's own room
     churn = [b"%0100d" % j for j in range(50)]  # gone at once
