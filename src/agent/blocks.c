@@ -24,12 +24,13 @@ struct bucket {
 
 struct blocks_range blocks_range;
 
-static struct slot_info *infos;     /* CLASSES * SLOTS */
-static struct bucket *buckets;      /* BUCKETS */
-static uint32_t *records;           /* parallel to the addresses in the buckets */
-static uint32_t free_head[CLASSES]; /* index + 1 */
-static uint32_t fresh[CLASSES];     /* slots from here on were never used */
-static size_t committed[CLASSES];   /* bytes */
+static struct slot_info *infos;               /* CLASSES * SLOTS */
+static struct bucket *buckets;                /* BUCKETS */
+static uint32_t *records;                     /* parallel to the addresses in the buckets */
+static _Atomic uint64_t in_use[BUCKETS / 64]; /* a bit for each bucket that is not empty */
+static uint32_t free_head[CLASSES];           /* index + 1 */
+static uint32_t fresh[CLASSES];               /* slots from here on were never used */
+static size_t committed[CLASSES];             /* bytes */
 static const size_t infos_bytes = sizeof *infos * CLASSES * SLOTS;
 static const size_t buckets_bytes = sizeof *buckets * BUCKETS;
 static const size_t records_bytes = sizeof *records * BUCKETS * BUCKET_BLOCKS;
@@ -147,17 +148,36 @@ static size_t bucket_of(const void *block)
     return ((uintptr_t)block >> 4) * 0x9E3779B97F4A7C15u >> 49; /* the top 15 bits: BUCKETS */
 }
 
+static bool is_in_use(size_t bucket)
+{
+    return atomic_load_explicit(&in_use[bucket / 64], memory_order_relaxed) >> bucket % 64 & 1;
+}
+
+/* Most buckets are empty.  Those are not read: the bits are a few cache lines, the buckets
+ * megabytes, and a page that is read before it is written costs two faults. */
 static int place_of(size_t bucket, uintptr_t block)
 {
+    if (!is_in_use(bucket))
+        return block ? -1 : 0;
     for (int i = 0; i < BUCKET_BLOCKS; i++)
         if (atomic_load_explicit(&buckets[bucket].blocks[i], memory_order_relaxed) == block)
             return i;
     return -1;
 }
 
+static void mark(size_t bucket)
+{
+    uint64_t bit = (uint64_t)1 << bucket % 64;
+    uint64_t bits = atomic_load_explicit(&in_use[bucket / 64], memory_order_relaxed) & ~bit;
+    for (int i = 0; i < BUCKET_BLOCKS; i++)
+        if (atomic_load_explicit(&buckets[bucket].blocks[i], memory_order_relaxed))
+            bits |= bit;
+    atomic_store_explicit(&in_use[bucket / 64], bits, memory_order_relaxed);
+}
+
 bool blocks_has(const void *block)
 {
-    return buckets && place_of(bucket_of(block), (uintptr_t)block) >= 0;
+    return place_of(bucket_of(block), (uintptr_t)block) >= 0;
 }
 
 bool blocks_put(const void *block, uint32_t record)
@@ -170,6 +190,7 @@ bool blocks_put(const void *block, uint32_t record)
         return false;
     records[bucket * BUCKET_BLOCKS + (size_t)at] = record;
     atomic_store_explicit(&buckets[bucket].blocks[at], (uintptr_t)block, memory_order_relaxed);
+    mark(bucket);
     return true;
 }
 
@@ -187,6 +208,7 @@ uint32_t blocks_remove(const void *block)
     if (at < 0)
         return 0;
     atomic_store_explicit(&buckets[bucket].blocks[at], 0, memory_order_relaxed);
+    mark(bucket);
     return records[bucket * BUCKET_BLOCKS + (size_t)at];
 }
 
@@ -194,6 +216,8 @@ void blocks_forget(void)
 {
     os_discard(buckets, buckets_bytes);
     os_discard(records, records_bytes);
+    for (size_t i = 0; i < BUCKETS / 64; i++)
+        atomic_store_explicit(&in_use[i], 0, memory_order_relaxed);
     for (unsigned class = 0; class < CLASSES; class ++)
         for (uint32_t i = 0; i < fresh[class]; i++)
             infos[class * SLOTS + i].record = 0;
