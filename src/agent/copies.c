@@ -63,6 +63,38 @@ static void record(const void *to, size_t size, const void *caller)
     }
 }
 
+/*
+ * Most copies are of a few bytes, and for these the way to libc's is longer than
+ * the work.  All is read before anything is written, so they may overlap.
+ */
+enum { FEW_BYTES = 32 };
+
+static inline void *copy_few(char *to, const char *from, size_t size)
+{
+    typedef uint64_t pair __attribute__((vector_size(16)));
+#define ENDS(type)                                                                                 \
+    do {                                                                                           \
+        type first, last;                                                                          \
+        __builtin_memcpy(&first, from, sizeof first);                                              \
+        __builtin_memcpy(&last, from + size - sizeof last, sizeof last);                           \
+        __builtin_memcpy(to, &first, sizeof first);                                                \
+        __builtin_memcpy(to + size - sizeof last, &last, sizeof last);                             \
+    } while (0)
+    if (size >= sizeof(pair)) {
+        ENDS(pair);
+    } else if (size >= sizeof(uint64_t)) {
+        ENDS(uint64_t);
+    } else if (size >= sizeof(uint32_t)) {
+        ENDS(uint32_t);
+    } else if (size >= sizeof(uint16_t)) {
+        ENDS(uint16_t);
+    } else if (size) {
+        *to = *from;
+    }
+#undef ENDS
+    return to;
+}
+
 /* In tail position, so that the functions below need no stack frame of their own. */
 static __attribute__((noinline, cold)) void *sampled_copy(void *to, const void *from, size_t size,
                                                           const void *caller)
@@ -88,14 +120,14 @@ AGENT_EXPORT void *memcpy(void *restrict to, const void *restrict from, size_t s
 {
     if (is_due(size))
         return sampled_copy(to, from, size, __builtin_return_address(0));
-    return next_memcpy(to, from, size);
+    return size <= FEW_BYTES ? copy_few(to, from, size) : next_memcpy(to, from, size);
 }
 
 AGENT_EXPORT void *memmove(void *to, const void *from, size_t size)
 {
     if (is_due(size))
         return sampled_move(to, from, size, __builtin_return_address(0));
-    return next_memmove(to, from, size);
+    return size <= FEW_BYTES ? copy_few(to, from, size) : next_memmove(to, from, size);
 }
 
 void *__memcpy_chk(void *to, const void *from, size_t size, size_t room);
@@ -108,7 +140,7 @@ AGENT_EXPORT void *__memcpy_chk(void *to, const void *from, size_t size, size_t 
         __chk_fail();
     if (is_due(size))
         return sampled_copy(to, from, size, __builtin_return_address(0));
-    return next_memcpy(to, from, size);
+    return size <= FEW_BYTES ? copy_few(to, from, size) : next_memcpy(to, from, size);
 }
 
 AGENT_EXPORT void *__memmove_chk(void *to, const void *from, size_t size, size_t room)
@@ -117,5 +149,5 @@ AGENT_EXPORT void *__memmove_chk(void *to, const void *from, size_t size, size_t
         __chk_fail();
     if (is_due(size))
         return sampled_move(to, from, size, __builtin_return_address(0));
-    return next_memmove(to, from, size);
+    return size <= FEW_BYTES ? copy_few(to, from, size) : next_memmove(to, from, size);
 }
