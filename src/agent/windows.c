@@ -12,8 +12,9 @@ enum {
     CYCLE_NS = 8000000, /* closed and open, on average */
     OWED_MOST_NS = 12 * CYCLE_NS,
     THREADS_MAX = 8,
-    LOOK_NS = 20000000,       /* CPU time between two looks at what the program does */
-    ALWAYS_OBJECTS = 8000000, /* at the start all are seen */
+    LOOK_NS = 20000000, /* CPU time between two looks at what the program does */
+    BUSY_LOOKS = 4,     /* so many in a row, before windows begin: short bursts are seen whole */
+    ALWAYS_OBJECTS = 6000000, /* at the start all are seen */
     KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time */
 };
 /* From how many allocations a second on what is seen stands for how much; that is kept until there
@@ -21,7 +22,7 @@ enum {
 static const struct {
     double per_sec;
     uint32_t factor;
-} steps[] = {{40e6, 8}, {15e6, 4}, {6e6, 2}};
+} steps[] = {{40e6, 10}, {15e6, 6}, {6e6, 3}};
 #define CALM_PART 0.6
 /* What a look at one costs the program: so much longer it needs for the same. */
 #define LOOK_SEC 2.5e-9
@@ -135,6 +136,7 @@ struct look {
 
 static struct look last;
 static double objects_per_sec;
+static unsigned busy_looks;
 
 static struct look look_now(uint64_t cpu_ns)
 {
@@ -147,25 +149,30 @@ static struct look look_now(uint64_t cpu_ns)
     };
 }
 
+static uint32_t factor_for(double rate, uint32_t factor)
+{
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (rate > steps[i].per_sec * (factor >= steps[i].factor ? CALM_PART : 1))
+            return steps[i].factor;
+    return 1;
+}
+
 /* What a window is to stand for, if the program allocates so often and keeps so little of it that
  * windows are enough. */
 static uint32_t next_factor(uint32_t factor)
 {
     struct look now = look_now(os_process_cpu_ns());
     uint64_t cpu_ns = now.cpu_ns - last.cpu_ns;
-    if (now.objects < ALWAYS_OBJECTS || cpu_ns < LOOK_NS)
+    if (cpu_ns < LOOK_NS)
         return factor;
     double allocated = (double)((now.bytes - last.bytes) * factor);
     double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
     double rate = (double)((now.objects - last.objects) * factor) * 1e9 / (double)cpu_ns;
     objects_per_sec = rate;
     last = now;
-    if (kept * KEPT_PART > allocated)
-        return 1;
-    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-        if (rate > steps[i].per_sec * (factor >= steps[i].factor ? CALM_PART : 1))
-            return steps[i].factor;
-    return 1;
+    uint32_t next = kept * KEPT_PART > allocated ? 1 : factor_for(rate, factor);
+    busy_looks = next > 1 ? busy_looks + 1 : 0;
+    return busy_looks >= BUSY_LOOKS && now.objects >= ALWAYS_OBJECTS ? next : 1;
 }
 
 /* ---- the sampler's pauses ---- */
@@ -210,24 +217,42 @@ static int64_t progress_ns(void)
 /*
  * Closed for a while of random length, then open, so that the program gets
  * equally far in each part.  That is measured by its CPU time, since this thread
- * may get its processor late; what one window had too much or too little, the next
- * ones make up for.
+ * may get its processor late, and has other work in between; what one window had
+ * too much or too little, the next ones make up for.
  */
+static struct {
+    int64_t since_ns;  /* it is as it is; 0: there was none yet */
+    int64_t wanted_ns; /* that it is open */
+    int64_t owed_ns;   /* by those before */
+} window;
+
+static void close_window(void)
+{
+    int64_t now_ns = progress_ns();
+    set_open(false);
+    if (window.since_ns)
+        window.owed_ns = within(window.owed_ns + window.wanted_ns - (now_ns - window.since_ns),
+                                -OWED_MOST_NS, OWED_MOST_NS);
+    window.since_ns = now_ns;
+}
+
+static void open_window(int64_t factor)
+{
+    int64_t now_ns = progress_ns();
+    double closed_ns = (double)(now_ns - window.since_ns);
+    set_open(true);
+    window.since_ns = now_ns;
+    window.wanted_ns =
+        (int64_t)(closed_ns / (double)(factor - 1) * (1 + objects_per_sec * LOOK_SEC));
+}
+
 static void one_cycle(int64_t factor)
 {
-    static int64_t owed_ns;
-    int64_t begin_ns = progress_ns();
-    set_open(false);
     int64_t part_ns = (CYCLE_NS / 2 + random_below(CYCLE_NS)) / factor;
+    close_window();
     pause_ns(part_ns * (factor - 1));
-    int64_t open_ns = progress_ns();
-    set_open(true);
-    pause_ns(within(part_ns + owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
-    int64_t end_ns = progress_ns();
-    double closed_ns = (double)(open_ns - begin_ns);
-    double wanted_ns = closed_ns / (double)(factor - 1) * (1 + objects_per_sec * LOOK_SEC);
-    owed_ns += (int64_t)wanted_ns - (end_ns - open_ns);
-    owed_ns = within(owed_ns, -OWED_MOST_NS, OWED_MOST_NS);
+    open_window(factor);
+    pause_ns(within(part_ns + window.owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
 }
 
 void windows_sleep(uint64_t sleep_ns)
@@ -238,6 +263,7 @@ void windows_sleep(uint64_t sleep_ns)
     atomic_store(&windows_factor, factor);
     if (factor <= 1) {
         set_open(true);
+        window.since_ns = window.owed_ns = 0;
         pause_ns((int64_t)sleep_ns);
         return;
     }
@@ -248,6 +274,7 @@ void windows_sleep(uint64_t sleep_ns)
 void windows_after_fork(void)
 {
     last = (struct look){0};
+    busy_looks = 0;
     atomic_store(&windows_factor, 1);
     is_open = false; /* the sampler may have been at it when the process forked */
     set_open(true);
