@@ -21,7 +21,10 @@ enum {
     WINDOW_LEAST = 4096,
     DENSE_SAMPLES = 4096, /* with the shortest interval; then twice as many with twice of it ... */
     DENSE_SHIFT = 6,
-    COPIES_SHIFT = 2, /* copies are many: their intervals are longer by this */
+    PACE_SAMPLE = 6, /* what a sample costs, in frames of a stack: a tenth of a microsecond each */
+    PACE_PER_SEC = 50000, /* how many of these may be spent in the long run, */
+    PACE_AHEAD = 150000,  /* and at once */
+    COPIES_SHIFT = 2,     /* copies are many: their intervals are longer by this */
     SPINS = 200,
     FORK_WAIT_NS = 200000000,
     DEFERRED_MAX = 64,
@@ -35,7 +38,13 @@ static _Atomic bool is_forking; /* a thread has the lock for that */
 static _Atomic uint32_t locked;
 static _Atomic uint32_t *fork_mark; /* 0: a child that no fork handler knows of */
 static _Atomic uint64_t interval_bytes;
-static uint64_t allocation_samples; /* copies do not count for the interval */
+static uint64_t allocation_samples; /* copies do not count for the dense start */
+static struct {
+    uint64_t at_ns; /* of the last look */
+    uint64_t spent; /* since then */
+    int64_t left;   /* that may be spent at once */
+    unsigned shift; /* intervals are longer by this */
+} pace;
 static _Atomic(void *) deferred[DEFERRED_MAX];
 static _Atomic bool has_deferred;
 
@@ -106,7 +115,7 @@ static uint64_t interval_for(uint64_t samples)
     unsigned shift = DENSE_SHIFT;
     for (uint64_t end = DENSE_SAMPLES, step = DENSE_SAMPLES; shift && samples >= end; shift--)
         end += step *= 2;
-    window >>= shift;
+    window >>= shift > pace.shift ? shift - pace.shift : 0;
     return window < WINDOW_LEAST ? WINDOW_LEAST : window;
 }
 
@@ -179,11 +188,34 @@ void memory_lost(void)
     arena_lost(&agent.arena, WIRE_LOST_ALLOCATION);
 }
 
-static void set_interval(uint64_t samples)
+static void set_interval(void)
 {
-    uint64_t bytes = interval_for(samples);
+    uint64_t bytes = interval_for(allocation_samples);
     atomic_store_explicit(&interval_bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&agent.arena.header->memory.interval_bytes, bytes, memory_order_relaxed);
+}
+
+/*
+ * A program that allocates gigabytes a second, or deep down in its calls, would pay
+ * more for samples than anybody needs: intervals become longer while it does, and
+ * shorter again.
+ */
+static void keep_pace(uint64_t now_ns)
+{
+    int64_t due = (int64_t)((now_ns - pace.at_ns) / (1000000000 / PACE_PER_SEC));
+    int64_t spent = (int64_t)pace.spent;
+    pace.left += due - spent;
+    if (pace.left > PACE_AHEAD)
+        pace.left = PACE_AHEAD;
+    if (pace.left < -PACE_AHEAD)
+        pace.left = -PACE_AHEAD;
+    if (pace.left < 0 && spent > due && pace.shift < DENSE_SHIFT)
+        pace.shift++;
+    else if (pace.shift && spent * 4 < due)
+        pace.shift--;
+    pace.spent = 0;
+    pace.at_ns = now_ns;
+    set_interval();
 }
 
 /* ---- recording ---- */
@@ -192,13 +224,16 @@ void memory_record(const void *block, struct memory_sample *sample)
 {
     memory_self.busy = true;
     int saved = errno;
-    uint32_t node = memory_place_node();
+    uint32_t frames, node = memory_place_node(&frames);
     bool ok = false;
     if (lock()) {
         uint32_t site = memory_place_site(node, sample->kind, sample->caller);
         ok = site && records_add(block, site, sample);
-        if (ok)
-            set_interval(++allocation_samples);
+        if (ok) {
+            pace.spent += PACE_SAMPLE + frames;
+            allocation_samples++;
+            set_interval();
+        }
         unlock();
     }
     if (!ok)
@@ -210,11 +245,13 @@ void memory_record_copy(const struct memory_sample *sample)
 {
     memory_self.busy = true;
     int saved = errno;
-    uint32_t node = memory_place_node(), site = 0;
+    uint32_t frames, node = memory_place_node(&frames), site = 0;
     if (lock()) {
         site = memory_place_site(node, sample->kind, sample->caller);
-        if (site)
+        if (site) {
+            pace.spent += PACE_SAMPLE + frames;
             records_add_copy(site, sample);
+        }
         unlock();
     }
     if (!site)
@@ -324,7 +361,11 @@ static void begin_counting(void)
 {
     records_begin();
     allocation_samples = 0;
-    set_interval(0);
+    pace.spent = 0;
+    pace.left = PACE_AHEAD;
+    pace.shift = 0;
+    pace.at_ns = os_mono_ns();
+    set_interval();
     memory_self.heap = memory_self.objects = (struct memory_gap){0};
     memory_self.growth = memory_self.copies = (struct memory_gap){0};
 }
@@ -410,7 +451,8 @@ void memory_pass(uint64_t now_mono_ns)
     if (!atomic_load(&active))
         return;
     if (lock()) {
-        records_note_total(now_mono_ns - agent.arena.header->start_mono_ns);
+        records_note_total();
+        keep_pace(now_mono_ns);
         unlock();
     }
     memory_self.busy = true; /* as memory_disown() left it */

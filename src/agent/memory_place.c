@@ -73,8 +73,9 @@ static uint32_t root(enum wire_frame frame)
     return tables_node(&agent.tables, 0, frame, 0, 0, 0);
 }
 
-uint32_t memory_place_node(void)
+uint32_t memory_place_node(uint32_t *frames)
 {
+    *frames = 0;
     struct slot *slot = threads_self();
     uintptr_t tstate = (uintptr_t)agent.current_tstate();
     uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
@@ -84,6 +85,7 @@ uint32_t memory_place_node(void)
         return root(WIRE_FRAME_UNKNOWN);
     struct py_walk walk;
     frames_walk(&agent.layout, agent.code_type, tstate, slot->memory_frames, &walk);
+    *frames = walk.count;
     if (!tick_layout_fits(tstate, slot, slot->memory_frames, &walk))
         return root(WIRE_FRAME_UNKNOWN);
     if (!walk.count)

@@ -13,8 +13,8 @@ bool memory_place_init(void);
 void memory_place_reset(void);  /* in a forked child: empty, over the new arena */
 void memory_place_expire(void); /* stacks remembered are looked up anew from now on */
 
-/* The calling thread's stack.  Without the lock; 0: no room. */
-uint32_t memory_place_node(void);
+/* The calling thread's stack, and how many frames it has.  Without the lock; 0: no room. */
+uint32_t memory_place_node(uint32_t *frames);
 
 /* Has the program ended, so that the interpreter frees what was left? */
 bool memory_place_has_ended(void);
