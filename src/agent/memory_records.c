@@ -324,11 +324,11 @@ bool records_put(const void *block, uint32_t head, uint64_t size_bytes)
 
 /* ---- called now and then ---- */
 
-void records_note_total(uint64_t at_ns)
+void records_note_total(void)
 {
     if (get(&totals()->live_bytes) != foot_last_live) {
         foot_skip = 0;
-        note_foot(0, WIRE_FOOT_LOOK, at_ns);
+        note_foot(0, WIRE_FOOT_LOOK, since_start_ns());
     }
     compact();
 }

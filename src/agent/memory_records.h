@@ -29,7 +29,7 @@ bool records_put(const void *block, uint32_t head, uint64_t size_bytes);
 void records_release(uint32_t head);
 
 /* The course: one entry for the total, if it changed; and room for more, where it gets short. */
-void records_note_total(uint64_t at_ns);
+void records_note_total(void);
 
 /* A look at the resident size / the last one: before the interpreter frees what the program left.
  */
