@@ -257,6 +257,10 @@ void report_memory_resident(struct report *report, const struct wire_header *hea
 
 /* ---- the whole ---- */
 
+enum { STACKS_LIGHT = 100 };
+#define STACKS_PART  0.99  /* of what was allocated is told by stack, */
+#define STACKS_HEAVY 0.001 /* beyond so many only where one has as much */
+
 struct heavy {
     uint32_t node;
     double mb;
@@ -270,6 +274,17 @@ static int by_falling_mb(const void *a, const void *b)
     return (x->node > y->node) - (x->node < y->node);
 }
 
+/* How many of them, sorted, say something.  Importing alone leaves a thousand, deep and light. */
+static size_t count_told(const struct heavy *heavies, size_t count, double all_mb)
+{
+    double told_mb = 0;
+    size_t told = 0;
+    while (told < count && told < PROFILE_MEMORY_STACKS_MAX && told_mb < STACKS_PART * all_mb &&
+           (told < STACKS_LIGHT || heavies[told].mb >= STACKS_HEAVY * all_mb))
+        told_mb += heavies[told++].mb;
+    return told;
+}
+
 static void add_stacks(struct report *report)
 {
     struct profile *profile = report->profile;
@@ -277,13 +292,15 @@ static void add_stacks(struct report *report)
     struct heavy *heavies = NULL;
     const double *stack_mb = report->memory.stack_mb;
     size_t count = 0, cap = 0;
+    double all_mb = 0;
     for (uint32_t i = CHARGE_FIRST_NODE; i < report->memory.stack_count; i++)
-        if (stack_mb[i] > 0)
+        if (stack_mb[i] > 0) {
             VEC_PUSH(heavies, count, cap) = (struct heavy){i, stack_mb[i]};
+            all_mb += stack_mb[i];
+        }
     if (count)
         qsort(heavies, count, sizeof *heavies, by_falling_mb);
-    if (count > PROFILE_MEMORY_STACKS_MAX)
-        count = PROFILE_MEMORY_STACKS_MAX;
+    count = count_told(heavies, count, all_mb);
     profile->memory_stacks = pool_alloc(&profile->pool, count * sizeof *profile->memory_stacks);
     profile->memory_stack_count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {
