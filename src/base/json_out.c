@@ -1,7 +1,7 @@
 #include "base/json_out.h"
 
 #include <assert.h>
-#include <inttypes.h>
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,7 +40,7 @@ static void open_level(struct json_out *out, char open, char close)
     buf_char(out->buf, open);
     out->level[out->depth].close = close;
     out->level[out->depth].any = false;
-    out->level[out->depth].last_key[0] = '\0';
+    out->level[out->depth].last_key = "";
     out->depth++;
 }
 
@@ -150,9 +150,8 @@ void json_out_key_raw(struct json_out *out, const char *key, size_t length)
 
 void json_out_key(struct json_out *out, const char *key)
 {
-    char *last = out->level[out->depth - 1].last_key;
-    assert(strcmp(last, key) < 0); /* keys are sorted */
-    snprintf(last, sizeof out->level[0].last_key, "%s", key);
+    assert(strcmp(out->level[out->depth - 1].last_key, key) < 0); /* keys are sorted */
+    out->level[out->depth - 1].last_key = key;
     json_out_key_raw(out, key, strlen(key));
 }
 
@@ -169,8 +168,15 @@ void json_out_cstr(struct json_out *out, const char *text)
 
 void json_out_int(struct json_out *out, int64_t value)
 {
+    char text[24], *at = text + sizeof text;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     before_value(out);
-    buf_addf(out->buf, "%" PRId64, value);
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        *--at = '-';
+    buf_add(out->buf, at, (size_t)(text + sizeof text - at));
 }
 
 void json_out_real(struct json_out *out, double value)
@@ -179,7 +185,7 @@ void json_out_real(struct json_out *out, double value)
     if (!isfinite(value))
         value = 0;
     char text[40];
-    for (int digits = 6; digits <= 17; digits++) {
+    for (int digits = DBL_DIG; digits <= 17; digits++) { /* fewer are needed? then fewer come */
         snprintf(text, sizeof text, "%.*g", digits, value);
         if (strtod(text, NULL) == value)
             break;

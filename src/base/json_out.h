@@ -25,15 +25,15 @@ struct json_out {
     struct {
         char close;
         bool any;
-        char last_key[64];
+        const char *last_key;
     } level[JSON_DEPTH_MAX];
 };
 
 void json_out_begin(struct json_out *out, struct buf *buf);
 void json_out_object(struct json_out *out);
 void json_out_array(struct json_out *out);
-void json_out_end(struct json_out *out); /* closes the innermost object or array */
-void json_out_key(struct json_out *out, const char *key);
+void json_out_end(struct json_out *out);                  /* closes the innermost object or array */
+void json_out_key(struct json_out *out, const char *key); /* a constant: it is kept */
 void json_out_key_raw(struct json_out *out, const char *key, size_t length); /* keys from outside */
 void json_out_string(struct json_out *out, const char *text,
                      size_t length); /* UTF-8, bad bytes -> U+FFFD */
