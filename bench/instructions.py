@@ -21,7 +21,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ["loop", "objects", "json_re", "tree", "growth", "arrays"]
-SIZES = ("0.01", "0.03")  # of the work of a whole run
+SIZES = ("0.03", "0.05")  # of the steps of a whole run: one and two
 AGENT = "libscalene.so"
 SHOWN_PERCENT = 0.05  # of the plain program: functions below that everywhere are left out
 

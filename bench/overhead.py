@@ -1,25 +1,23 @@
 #!/usr/bin/env python3
 """What profiling costs: programs run plain and profiled, compared as ratios with intervals.
 
-    bench/overhead.py [--build DIR] [--python PYTHON] [--rounds N] [--turn-ms MS] [PROGRAM ...]
+    bench/overhead.py [--build DIR] [--python PYTHON] [--rounds N] [PROGRAM ...]
 
-A busy machine changes its speed by several percent within a second, so a plain run followed by
-a profiled one compares the machine's moods.  Here all configurations of a program are started
-together and take turns of some milliseconds (SIGSTOP, SIGCONT): each sees the same mood.  One
-such race is a round; its ratios are CPU time of the profiled process tree (launcher and report
-included) to the mean of the two plain ones, and A/A, one plain one to the other, which says how
-far ratios are off by chance.  Figures are medians over the rounds, with the order statistics
-around them that hold the true median with 95 % (sign test; no assumption on the distribution).
+A shared machine changes its speed by half and more within a fraction of a second, so whole runs
+compare the machine's moods.  The programs do their work in steps of some 50 ms and write down the
+CPU time of each (programs/steps.py).  For each step, the lower quartile over the rounds is taken:
+what it needs when the machine is itself.  The sum of these is a program's time.  What comes before the
+first step is a step too (start-up), and so is what comes after the last (the end, launcher and
+report): all that a run costs is in the sum.
 
-Each turn is a wait that the profiler's sampler thread looks into, so that thread works more than
-it would.  Its CPU time is therefore taken from an undisturbed run, in proportion to the rest.
+Ratios are those of such sums.  A/A is one series of plain runs to another: how far ratios are off
+by chance.  Intervals (95 %) are from the bootstrap: the same sums over rounds drawn at random.
 """
 import argparse
 import json
 import math
 import os
-import select
-import signal
+import random
 import statistics
 import subprocess
 import sys
@@ -30,7 +28,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 PROGRAMS = ["loop", "objects", "json_re", "tree", "growth", "arrays"]
 PLAIN, AGAIN, CPU_ONLY, EVERYTHING = "plain", "plain again", "CPU only", "everything"
+CONFIGURATIONS = [PLAIN, CPU_ONLY, AGAIN, EVERYTHING]
 OPTIONS = {CPU_ONLY: ["--cpu-only"], EVERYTHING: ["--memory"]}
+DRAWS = 400
 # 2.6 million small lists with a float are 300 MB; this window takes 4,000 samples that live.
 LIVE_LISTS, LIVE_WINDOW = 2_600_000, "350000"
 START_ROUNDS, MEMORY_ROUNDS = 40, 6
@@ -58,16 +58,28 @@ class Bench:
 
     def profile(self, configuration):
         with open(self.path(configuration)) as file:
-            profile = json.load(file)
-        if profile["memory"] != (configuration == EVERYTHING):
-            sys.exit("%s: memory profiled: %s" % (configuration, profile["memory"]))
-        return profile
+            return json.load(file)
 
-    def sampler_share(self, configuration, program):
-        """Of the CPU time, when nothing stops the program."""
-        self.run(self.command(configuration, [program]))
-        profile = self.profile(configuration)
-        return profile["overhead"]["sampler_sec"] / profile["cpu_time_sec"]
+    def check(self, configuration):
+        if self.profile(configuration)["memory"] != (configuration == EVERYTHING):
+            sys.exit("%s: is memory profiled?" % configuration)
+
+    def steps(self, configuration, program):
+        """CPU seconds: before the first step, of each, and after the last, launcher and report."""
+        times = os.path.join(self.work, "times")
+        command = self.command(configuration, [program, "1", times])
+        complaint = os.path.join(self.work, "complaint")
+        with open(complaint, "wb") as stderr:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                       stderr=stderr)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if status:
+            sys.exit("%s failed: %s" % (" ".join(command), Path(complaint).read_text()))
+        if configuration in OPTIONS:
+            self.check(configuration)
+        marks = [0, *map(float, Path(times).read_text().split()), usage.ru_utime + usage.ru_stime]
+        return [after - before for before, after in zip(marks, marks[1:])]
 
     def run(self, command):
         """Undisturbed: wall seconds and output."""
@@ -76,59 +88,6 @@ class Bench:
         if done.returncode:
             sys.exit("%s failed: %s" % (" ".join(command), done.stderr))
         return time.perf_counter() - begin, done.stdout
-
-
-class Racer:
-    """One of the commands that take turns: a process group that is stopped in between."""
-
-    def __init__(self, command, complaint):
-        self.command, self.complaint = command, complaint
-        self.process = self.cpu_sec = None
-
-    def turn(self, milliseconds):
-        if not self.process:
-            with open(self.complaint, "wb") as stderr:
-                self.process = subprocess.Popen(
-                    self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                    stderr=stderr, start_new_session=True)
-            self.ending = select.poll()
-            self.descriptor = os.pidfd_open(self.process.pid)
-            self.ending.register(self.descriptor, select.POLLIN)
-        else:
-            os.killpg(self.process.pid, signal.SIGCONT)
-        if not self.ending.poll(milliseconds):
-            os.killpg(self.process.pid, signal.SIGSTOP)
-            return
-        os.close(self.descriptor)
-        _, status, usage = os.wait4(self.process.pid, 0)
-        self.process.returncode = os.waitstatus_to_exitcode(status)
-        self.cpu_sec = usage.ru_utime + usage.ru_stime
-        if status:
-            sys.exit("%s failed: %s" % (" ".join(self.command), Path(self.complaint).read_text()))
-
-    def end(self):
-        """Whatever happened, leave no stopped process behind."""
-        if self.process and self.process.returncode is None:
-            os.killpg(self.process.pid, signal.SIGTERM)
-            os.killpg(self.process.pid, signal.SIGCONT)
-            self.process.wait()
-
-
-def race(bench, program, turn_ms, first):
-    """CPU seconds by configuration; the one that begins differs from round to round."""
-    names = ([PLAIN, CPU_ONLY, AGAIN, EVERYTHING] * 2)[first % 4:][:4]
-    racers = {name: Racer(bench.command(name, [program]), os.path.join(bench.work, name + ".err"))
-              for name in names}
-    running = list(racers.values())
-    try:
-        while running:
-            for racer in running:
-                racer.turn(turn_ms)
-            running = [racer for racer in running if racer.cpu_sec is None]
-    finally:
-        for racer in running:
-            racer.end()
-    return {name: racer.cpu_sec for name, racer in racers.items()}
 
 
 def interval(values):
@@ -151,43 +110,65 @@ def verdict(name, figure, budget, unit="x", digits=3):
     print("  %-44s %-24s at most %g %s: %s" % (name, shown(figure, digits), budget, unit, word))
 
 
-def race_all(bench, programs, options):
-    """Ratios by program and configuration, a list over the rounds; the CPU time of plain runs."""
-    ratios = {program: {name: [] for name in (AGAIN, *OPTIONS)} for program in programs}
-    plain_sec = {program: [] for program in programs}
-    shares = {}
-    for number in range(options.rounds):
+def run_all(bench, programs, rounds):
+    """By program and configuration: a row of steps for each round."""
+    rows = {program: {name: [] for name in CONFIGURATIONS} for program in programs}
+    for number in range(rounds):
         for program in programs:
-            if program not in shares:
-                shares[program] = {name: bench.sampler_share(name, program) for name in OPTIONS}
-            seconds = race(bench, program, options.turn_ms, number)
-            base = (seconds[PLAIN] + seconds[AGAIN]) / 2
-            plain_sec[program].append(base)
-            ratios[program][AGAIN].append(seconds[AGAIN] / seconds[PLAIN])
-            for name, share in shares[program].items():
-                rest = seconds[name] - bench.profile(name)["overhead"]["sampler_sec"]
-                ratios[program][name].append(rest / (1 - share) / base)
-            latest = ["%s %.3f" % (name, values[-1]) for name, values in ratios[program].items()]
-            say("round %d of %d  %-10s %s" % (
-                number + 1, options.rounds, Path(program).stem, "  ".join(latest)))
-    return ratios, plain_sec
+            turn = number % len(CONFIGURATIONS)
+            for name in CONFIGURATIONS[turn:] + CONFIGURATIONS[:turn]:
+                rows[program][name].append(bench.steps(name, program))
+            latest = ["%s %.2f s" % (name, sum(row[-1])) for name, row in rows[program].items()]
+            say("round %d of %d  %-10s %s" % (number + 1, rounds, Path(program).stem, "  ".join(latest)))
+    return rows
 
 
-def show_ratios(ratios, plain_sec):
-    print("\nCPU time, ratio to plain: median (95 % interval)")
+def settled(rows):
+    """CPU seconds of a run in which each step takes what it takes in the better rounds."""
+    return sum(sorted(step)[len(step) // 4] for step in zip(*rows))
+
+
+def ratios(rows, drawn):
+    """By configuration, from the rounds that were drawn."""
+    sums = {name: settled([of_rounds[i] for i in drawn]) for name, of_rounds in rows.items()}
+    plain = (sums[PLAIN] + sums[AGAIN]) / 2
+    return {AGAIN: sums[AGAIN] / sums[PLAIN], **{name: sums[name] / plain for name in OPTIONS}}
+
+
+def bounds(values):
+    """The middle 95 % of bootstrapped values."""
+    values = sorted(values)
+    return values[round(0.025 * len(values))], values[round(0.975 * len(values)) - 1]
+
+
+def compare(rows, rounds):
+    """Figures (ratio, lower and upper bound) by program and configuration, of the geometric mean
+    over the programs, and of the one that costs most."""
+    source = random.Random(1)
+    draws = [list(range(rounds))] + [source.choices(range(rounds), k=rounds) for _ in range(DRAWS)]
+    table = {program: [ratios(of_program, drawn) for drawn in draws]
+             for program, of_program in rows.items()}
+
+    def figure(values):
+        return (values[0], *bounds(values[1:]))
+
+    figures = {program: {name: figure([draw[name] for draw in column]) for name in column[0]}
+               for program, column in table.items()}
+    together = list(zip(*table.values()))
+    means = {name: figure([statistics.geometric_mean(draw[name] for draw in draws_of)
+                           for draws_of in together]) for name in (AGAIN, *OPTIONS)}
+    worst = figure([max(draw[EVERYTHING] for draw in draws_of) for draws_of in together])
+    return figures, means, worst
+
+
+def show_ratios(rows, figures, means):
+    print("\nCPU time, ratio to plain (95 % interval)")
     row = "  %-14s %8s  %-22s %-22s %s"
     print(row % ("", "plain s", "A/A", CPU_ONLY, EVERYTHING))
-    figures, products = {}, {}
-    for program, columns in ratios.items():
-        figures[program] = {name: interval(values) for name, values in columns.items()}
-        print(row % (Path(program).stem, "%.2f" % statistics.median(plain_sec[program]),
-                     *map(shown, figures[program].values())))
-    for name in next(iter(ratios.values())):
-        rounds = zip(*(columns[name] for columns in ratios.values()))
-        products[name] = interval([statistics.geometric_mean(one) for one in rounds])
-    print(row % ("geometric mean", "", *map(shown, products.values())))
-    worst = tuple(max(bounds) for bounds in zip(*(f[EVERYTHING] for f in figures.values())))
-    return products, worst
+    for program, of_program in figures.items():
+        print(row % (Path(program).stem, "%.2f" % settled(rows[program][PLAIN]),
+                     *map(shown, of_program.values())))
+    print(row % ("geometric mean", "", *map(shown, means.values())))
 
 
 def start_up(bench):
@@ -214,12 +195,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--build", default=str(HERE.parent / "build"))
     parser.add_argument("--python", default=sys.executable)
-    parser.add_argument("--rounds", type=int, default=6)
-    parser.add_argument("--turn-ms", type=int, default=20)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("programs", nargs="*", help="default: %s" % " ".join(PROGRAMS))
     options = parser.parse_args()
     if options.rounds < 6:
-        parser.error("fewer than 6 rounds have no 95 % interval")
+        parser.error("fewer than 6 rounds have no lower quartile to speak of")
     programs = options.programs or [str(HERE / "programs" / (name + ".py")) for name in PROGRAMS]
     if subprocess.run([options.python, "-c", "import numpy"], capture_output=True).returncode:
         say("%s has no numpy: arrays.py is left out" % options.python)
@@ -227,17 +207,18 @@ def main():
 
     with tempfile.TemporaryDirectory() as work:
         bench = Bench(options.build, options.python, work)
-        ratios, plain_sec = race_all(bench, programs, options)
+        rows = run_all(bench, programs, options.rounds)
         say("start-up, memory")
         starts = start_up(bench)
         full = memory(bench, EVERYTHING, LIVE_LISTS, "--allocation-sampling-window", LIVE_WINDOW)
         profile = bench.profile(EVERYTHING)
         total = profile["memory_total"]
         live = profile["alloc_samples"] * total["live_mb"] / total["allocated_mb"]
-        products, worst = show_ratios(ratios, plain_sec)
+        figures, means, worst = compare(rows, options.rounds)
+        show_ratios(rows, figures, means)
         print("\nBudgets")
-        verdict("CPU only, geometric mean", products[CPU_ONLY], 1.01)
-        verdict("everything, geometric mean", products[EVERYTHING], 1.05)
+        verdict("CPU only, geometric mean", means[CPU_ONLY], 1.01)
+        verdict("everything, geometric mean", means[EVERYTHING], 1.05)
         verdict("everything, worst program", worst, 1.12)
         for name in OPTIONS:
             verdict("start-up and report, %s" % name, starts[name], 30, "ms", 1)

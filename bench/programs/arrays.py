@@ -1,7 +1,7 @@
 """numpy: elementwise work on arrays of 800 kB, and many arrays of 800 bytes."""
-import sys
-
 import numpy as np
+
+import steps
 
 
 def medium(n):
@@ -19,10 +19,10 @@ def small(n):
     return total.sum()
 
 
-def main(n):
-    for _ in range(n):
+def step():
+    for _ in range(2):
         medium(8)
         small(4000)
 
 
-main(int(100 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))
+steps.run(step, 45)

@@ -1,19 +1,20 @@
 """Library calls: json both ways, regular expressions."""
 import json
 import re
-import sys
+
+import steps
 
 data = {"key%d" % i: [i, i / 3, "text %d" % i] for i in range(2000)}
 pattern = re.compile(r"text (\d+)")
 
 
-def main(n):
+def step():
     found = 0
-    for _ in range(n):
+    for _ in range(18):
         text = json.dumps(data)
         found += len(pattern.findall(text))
         json.loads(text)
     return found
 
 
-main(int(800 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))
+steps.run(step, 45)

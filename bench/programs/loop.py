@@ -1,12 +1,12 @@
 """An allocation-light loop: integer arithmetic."""
-import sys
+import steps
 
 
-def main(n):
+def step():
     total = 0
-    for i in range(n):
+    for i in range(800_000):
         total = (total * 31 + i) % 65521
     return total
 
 
-main(int(36_000_000 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))
+steps.run(step, 45)

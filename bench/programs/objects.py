@@ -1,5 +1,5 @@
 """Object churn: short-lived instances, method calls."""
-import sys
+import steps
 
 
 class Point:
@@ -11,11 +11,11 @@ class Point:
         return Point(self.x + other.x, self.y + other.y)
 
 
-def main(n):
-    at, step = Point(0, 0), Point(1, 2)
-    for _ in range(n):
-        at = at.plus(step)
+def step():
+    at, move = Point(0, 0), Point(1, 2)
+    for _ in range(200_000):
+        at = at.plus(move)
     return at.x
 
 
-main(int(9_000_000 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))
+steps.run(step, 45)

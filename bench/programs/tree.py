@@ -1,5 +1,5 @@
 """Deep recursion over a binary tree that is built and dropped."""
-import sys
+import steps
 
 
 def build(depth):
@@ -11,8 +11,8 @@ def count(node):
     return 1 + count(left) + count(right) if left else 1
 
 
-def main(n):
-    return sum(count(build(14)) for _ in range(n))
+def step():
+    return sum(count(build(14)) for _ in range(10))
 
 
-main(int(420 * float(sys.argv[1] if len(sys.argv) > 1 else 1)))
+steps.run(step, 45)
