@@ -22,7 +22,7 @@ enum {
     DENSE_SAMPLES = 4096, /* with the shortest interval; then twice as many with twice of it ... */
     DENSE_SHIFT = 6,
     PACE_SAMPLE = 6, /* what a sample costs, in frames of a stack: a tenth of a microsecond each */
-    PACE_PER_SEC = 50000, /* how many of these may be spent in the long run, */
+    PACE_PER_SEC = 25000, /* how many of these may be spent in the long run, */
     PACE_AHEAD = 150000,  /* and at once */
     COPIES_SHIFT = 2,     /* copies are many: their intervals are longer by this */
     SPINS = 200,

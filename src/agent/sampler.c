@@ -17,8 +17,9 @@
 
 enum {
     WAIT_NOTICE_NS = 300000, /* shorter waits are scheduling noise */
-    IDLE_PASSES = 8, /* after so many in which nothing ran, passes are spread out a little, */
-    SPREAD_MAX = 4,  /* at most so far */
+    ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
+    SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
+    SPREAD_BUSY_MAX = 2,
     STACK_BYTES = 64 * 1024,
     RSS_EVERY = 16,              /* passes */
     PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
@@ -31,7 +32,7 @@ struct pass {
     unsigned external;        /* threads that wait for the outside world */
     unsigned runnable;        /* threads that are ready to run */
     struct slot *main_slot;
-    bool any_moved;
+    bool any_moved, any_waited;
 };
 
 static bool keep_descriptors;
@@ -153,6 +154,7 @@ static void observe(struct pass *pass, struct slot *slot)
         pass->any_moved = true;
     if (wall_ns < used_ns + WAIT_NOTICE_NS)
         return;
+    pass->any_waited = true;
     enum finding finding = look_at(slot, cpu_ns);
     slot->waited_ns += wall_ns - used_ns;
     if (finding == FOUND_NATIVE)
@@ -357,6 +359,12 @@ static bool is_alone(void)
     return true;
 }
 
+static unsigned spread_for(unsigned passes, unsigned most)
+{
+    unsigned spread = 1 + passes / ALIKE_PASSES;
+    return spread < most ? spread : most;
+}
+
 static void *sample_forever(void *argument)
 {
     (void)argument;
@@ -365,15 +373,15 @@ static void *sample_forever(void *argument)
     keep_descriptors = os_private_descriptors();
     int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
     bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
-    uint64_t last_ns = agent.arena.header->start_mono_ns, idle_passes = 0;
+    uint64_t last_ns = agent.arena.header->start_mono_ns;
+    unsigned idle_passes = 0, busy_passes = 0;
     uint64_t last_cpu_ns = read_clocks().program_ns;
     uint64_t last_session_ns = atomic_load(&agent.control->cpu_ns);
     skip_time(last_ns);
     for (unsigned passes = 0;; passes++) {
-        uint64_t spread = 1 + idle_passes / IDLE_PASSES;
-        uint64_t interval_ns =
-            agent.control->wait_interval_ns * (spread < SPREAD_MAX ? spread : SPREAD_MAX);
-        windows_sleep(interval_ns);
+        unsigned spread = idle_passes ? spread_for(idle_passes, SPREAD_IDLE_MAX)
+                                      : spread_for(busy_passes, SPREAD_BUSY_MAX);
+        windows_sleep(agent.control->wait_interval_ns * spread);
         if (is_alone())
             return NULL;
         struct clocks clocks = read_clocks();
@@ -392,8 +400,9 @@ static void *sample_forever(void *argument)
             skip_time(pass.now_ns);
         else if (charge_waits)
             look_at_threads(&pass);
-        /* A program that sleeps is left alone a little longer: nothing can be missed. */
+        /* A program that sleeps, or does nothing but compute, is left alone a little longer. */
         idle_passes = pass.any_moved ? 0 : idle_passes + 1;
+        busy_passes = pass.any_waited ? 0 : busy_passes + 1;
         beat(pass.now_ns, pass.wall_ns, &clocks, on);
         if (passes % RSS_EVERY == 0)
             atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());

@@ -14,7 +14,7 @@ enum {
     THREADS_MAX = 8,
     LOOK_NS = 20000000, /* CPU time between two looks at what the program does */
     BUSY_LOOKS = 4,     /* so many in a row, before windows begin: short bursts are seen whole */
-    ALWAYS_OBJECTS = 6000000, /* at the start all are seen */
+    ALWAYS_OBJECTS = 4000000, /* at the start all are seen */
     KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time */
 };
 /* From how many allocations a second on what is seen stands for how much; that is kept until there
