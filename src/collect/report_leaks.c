@@ -28,6 +28,7 @@ enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ }
 #define LEAK_SURVIVAL 0.7 /* how well the older half lives on, measured by the younger */
 #define LEAK_GOES_ON  0.4 /* how much is added late, measured by the older parts */
 #define LEAK_GROWTH   0.5 /* how much the whole grows, measured by what lives on */
+#define LEAK_CHANCE   2.0 /* by how many standard deviations more than by chance */
 #define LEAK_RISE_MAX 5.0 /* samples that one growth of a block counts for, at most */
 #define LEAK_LIKELY   0.95
 
@@ -35,6 +36,7 @@ enum { LEAK_PARTS = 4, LEAK_LEAST = 5 /* samples that live on, in each part */ }
 struct lives {
     double born[LEAK_PARTS];
     double survive[LEAK_PARTS], survive_mb[LEAK_PARTS];
+    double early_mb;           /* alive and allocated before the parts that growth is seen in */
     double late_mb;            /* alive and allocated after LEAK_LATE */
     double live_mb;            /* as far as the course has been followed */
     double low_mb[LEAK_PARTS]; /* the least that was live in this part */
@@ -89,6 +91,8 @@ static void add_survivor(struct lives *lives, double share, double samples, doub
         lives->survive[part] += samples;
         lives->survive_mb[part] += mb;
     }
+    if (share < LEAK_FROM || (part >= 0 && part < LEAK_PARTS / 2 - 1))
+        lives->early_mb += mb;
     if (share >= LEAK_LATE)
         lives->late_mb += mb;
 }
@@ -165,12 +169,22 @@ static void count_rises(struct evidence *evidence)
 }
 
 /*
+ * How much the live memory of a line may seem to grow when every block that came
+ * replaced one that went: those were samples, or not, by chance.
+ */
+static double growth_by_chance_mb(const struct evidence *evidence, const struct lives *lives)
+{
+    double gone_mb = fmax(lives->low_mb[LEAK_PARTS / 2 - 1] - lives->early_mb, 0);
+    return LEAK_CHANCE * sqrt(2 * gone_mb * evidence->interval_mb);
+}
+
+/*
  * Of a cache with a bound only the young blocks live (or only the old ones, where
  * it is never renewed); of what is cleared now and then, none.  What fills up adds
  * less and less, and then nothing.  And where blocks live on by chance or merit (the best so
  * many of all), there is not more and more of them.
  */
-static bool is_leak(const struct lives *lives, double least)
+static bool is_leak(const struct evidence *evidence, const struct lives *lives, double least)
 {
     double born[2] = {0}, survive[2] = {0}, mb[2] = {0};
     for (int part = 0; part < LEAK_PARTS; part++) {
@@ -182,17 +196,18 @@ static bool is_leak(const struct lives *lives, double least)
     double growth_mb = lives->low_mb[LEAK_PARTS - 1] - lives->low_mb[LEAK_PARTS / 2 - 1];
     return least >= LEAK_LEAST && survive[0] * born[1] >= LEAK_SURVIVAL * survive[1] * born[0] &&
            lives->late_mb >= LEAK_GOES_ON * mb[0] / (LEAK_PARTS / 2.0) &&
-           growth_mb >= LEAK_GROWTH * mb[1];
+           growth_mb >= LEAK_GROWTH * mb[1] + growth_by_chance_mb(evidence, lives);
 }
 
-static struct profile_leak judge(const struct lives *lives, double end_sec)
+static struct profile_leak judge(const struct evidence *evidence, const struct lives *lives,
+                                 double end_sec)
 {
     double least = INFINITY, mb = 0;
     for (int part = 0; part < LEAK_PARTS; part++) {
         least = fmin(least, lives->survive[part]);
         mb += lives->survive_mb[part];
     }
-    if (!is_leak(lives, least))
+    if (!is_leak(evidence, lives, least))
         return (struct profile_leak){0};
     return (struct profile_leak){
         .likelihood = 1 - 1 / (least * LEAK_PARTS + 2),
@@ -226,7 +241,7 @@ void report_leaks_find(struct report *report, const struct arena *arena,
     count_rises(&evidence);
     double end_sec = fmax((double)report_course_end_ns(arena), 1) / 1e9;
     for (size_t i = 0; i < charge->line_count; i++) {
-        struct profile_leak leak = judge(&evidence.lines[i], end_sec);
+        struct profile_leak leak = judge(&evidence, &evidence.lines[i], end_sec);
         if (leak.likelihood >= LEAK_LIKELY &&
             leak.likelihood > charge->lines[i].memory.leak.likelihood)
             charge->lines[i].memory.leak = leak;
