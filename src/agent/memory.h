@@ -8,7 +8,8 @@
  * Of the rest each thread takes one every `interval` bytes: the gaps are drawn
  * from [T/2, 3T/2), the sample weighs T.  T grows with the number of samples,
  * from a small part of the session's window up to all of it: a short program gets
- * many samples, a long one costs little.
+ * many samples, a long one costs little.  And T grows while samples cost more than
+ * they should (the pace, memory.c), and falls back afterwards.
  *
  * Contexts.  All hooks run in the program's threads, anywhere a malloc can be:
  * nothing here allocates, blocks on anything of the program's, or changes errno.

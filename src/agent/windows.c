@@ -12,8 +12,9 @@ enum {
     CYCLE_NS = 8000000, /* closed and open, on average */
     OWED_MOST_NS = 12 * CYCLE_NS,
     THREADS_MAX = 8,
-    LOOK_NS = 20000000, /* CPU time between two looks at what the program does */
-    BUSY_LOOKS = 4,     /* so many in a row, before windows begin: short bursts are seen whole */
+    LOOK_NS = 20000000,      /* CPU time between two looks at what the program does, */
+    LOOK_AGAIN_NS = 6000000, /* and where there are windows: it may begin to keep things */
+    BUSY_LOOKS = 4, /* so many in a row, before windows begin: short bursts are seen whole */
     ALWAYS_OBJECTS = 4000000, /* at the start all are seen */
     KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time */
 };
@@ -22,7 +23,7 @@ enum {
 static const struct {
     double per_sec;
     uint32_t factor;
-} steps[] = {{40e6, 10}, {15e6, 6}, {6e6, 3}};
+} steps[] = {{40e6, 8}, {15e6, 5}, {6e6, 3}};
 #define CALM_PART 0.6
 /* What a look at one costs the program: so much longer it needs for the same. */
 #define LOOK_SEC 2.5e-9
@@ -163,7 +164,7 @@ static uint32_t next_factor(uint32_t factor)
 {
     struct look now = look_now(os_process_cpu_ns());
     uint64_t cpu_ns = now.cpu_ns - last.cpu_ns;
-    if (cpu_ns < LOOK_NS)
+    if (cpu_ns < (factor > 1 ? LOOK_AGAIN_NS : LOOK_NS))
         return factor;
     double allocated = (double)((now.bytes - last.bytes) * factor);
     double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
@@ -255,20 +256,30 @@ static void one_cycle(int64_t factor)
     pause_ns(within(part_ns + window.owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
 }
 
-void windows_sleep(uint64_t sleep_ns)
+/* Where there are to be windows now, the first is closed. */
+static uint32_t choose_factor(void)
 {
     uint32_t factor = word_count ? next_factor(atomic_load(&windows_factor)) : 1;
     if (factor > 1 && !set_open(false))
         factor = 1;
     atomic_store(&windows_factor, factor);
-    if (factor <= 1) {
+    if (factor == 1) {
         set_open(true);
         window.since_ns = window.owed_ns = 0;
-        pause_ns((int64_t)sleep_ns);
-        return;
     }
-    for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += CYCLE_NS)
+    return factor;
+}
+
+void windows_sleep(uint64_t sleep_ns)
+{
+    for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += CYCLE_NS) {
+        uint32_t factor = choose_factor();
+        if (factor == 1) {
+            pause_ns((int64_t)(sleep_ns - slept_ns));
+            return;
+        }
         one_cycle(factor);
+    }
 }
 
 void windows_after_fork(void)

@@ -19,7 +19,11 @@
 
 #define MB 1048576.0
 
-enum { CHANGES_HELD_MAX = 1 << 17, FOLD_SHIFT_FIRST = 20 /* a millisecond */ };
+enum {
+    CHANGES_HELD_MAX = 1 << 17,
+    FOLD_SHIFT_FIRST = 20, /* a millisecond */
+    SORT_NEAR = 64,
+};
 
 /* If one process alone had so much of the peak, its own record of that moment is better. */
 #define PEAK_ALONE 0.9
@@ -318,14 +322,20 @@ static void take_at_peak(struct report *report, const struct replay *replay)
     memory->untraced.at_peak_mb = memory->all.at_peak_mb - traced_mb;
 }
 
-/* One process writes them in order, or nearly. */
-static void sort(struct report_change *changes, size_t count)
+/* One process writes them in order, or nearly: each is put to its place, if that is near. */
+static bool is_sorted_by_little(struct report_change *changes, size_t count)
 {
-    for (size_t i = 1; i < count; i++)
-        if (by_time(&changes[i - 1], &changes[i]) > 0) {
-            qsort(changes, count, sizeof *changes, by_time);
-            return;
+    for (size_t i = 1; i < count; i++) {
+        struct report_change moving = changes[i];
+        size_t at = i;
+        while (at && by_time(&changes[at - 1], &moving) > 0) {
+            if (i - at == SORT_NEAR)
+                return false;
+            changes[at] = changes[at - 1];
+            changes[--at] = moving;
         }
+    }
+    return true;
 }
 
 void report_course_finish(struct report *report)
@@ -339,7 +349,8 @@ void report_course_finish(struct report *report)
     };
     if (memory->end_ns > report->first_mono_ns)
         replay.end_sec = (double)(memory->end_ns - report->first_mono_ns - 1) / 1e9;
-    sort(memory->changes, memory->change_count);
+    if (!is_sorted_by_little(memory->changes, memory->change_count))
+        qsort(memory->changes, memory->change_count, sizeof *memory->changes, by_time);
     find_peak(&replay);
     run_replay(&replay);
     if (memory->all.peak_mb < replay.peak_mb)

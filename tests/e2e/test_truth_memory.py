@@ -370,6 +370,28 @@ def test_busy_programs(scalene, python, tmp_path):
     assert entry["n_malloc_mb"] == pytest.approx(8000000 * 37 / (1 << 20), rel=0.15)
 
 
+def test_samples_keep_their_pace(scalene, python, tmp_path):
+    """Blocks that are large enough to be recorded one by one, but far too many for that."""
+    program = tmp_path / "many.py"
+    program.write_text(
+        "def small():\n"
+        "    for _ in range(40):\n"
+        "        bytes(70000)\n"
+        "def many(n):\n"
+        "    for _ in range(n):\n"
+        "        bytes(90000)\n"
+        "small()\n"
+        "many(400000)\n"
+    )
+    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    few, lots = (profile["files"][str(program)]["lines"][number - 1] for number in (3, 6))
+    assert few["n_malloc_mb"] == pytest.approx(40 * 70033 / (1 << 20), rel=0.01)
+    mb = 400000 * 90033 / (1 << 20)
+    assert lots["n_malloc_mb"] == pytest.approx(mb, rel=0.03)
+    # 18,750 at once; then one a MiB, the window, and what came while nobody looked.
+    assert lots["n_alloc_samples"] < 18750 + 1.05 * mb + 20000
+
+
 def test_subinterpreters(scalene, python, tmp_path):
     """Interpreters in threads, from 3.12 on each with a lock of its own."""
     program = tmp_path / "sub.py"

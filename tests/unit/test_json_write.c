@@ -1,8 +1,10 @@
 /* The JSON writer: shape and escaping; test_golden.c compares a whole document. */
+#include "base/json_out.h"
 #include "base/mem.h"
 #include "profile/json_write.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -51,6 +53,48 @@ static void empty_is_an_empty_object(void **state)
     assert_string_equal(out.data, "{}\n");
     buf_release(&out);
     profile_release(&profile);
+}
+
+static void numbers_read_back(void **state)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } reals[] = {
+        {0, "0.0"},
+        {-2, "-2.0"},
+        {0.1, "0.1"},
+        {1.0 / 3, "0.3333333333333333"},
+        {2.0 / 3, "0.6666666666666666"},
+        {0.1 + 0.2, "0.30000000000000004"},
+        {4102444800, "4102444800.0"},
+        {1e-5, "1e-05"},
+        {1e300, "1e+300"},
+        {HUGE_VAL, "0.0"},
+    };
+    static const struct {
+        int64_t value;
+        const char *text;
+    } whole[] = {{0, "0"},
+                 {-1, "-1"},
+                 {1000, "1000"},
+                 {INT64_MAX, "9223372036854775807"},
+                 {INT64_MIN, "-9223372036854775808"}};
+    struct buf buf = {0};
+    struct json_out out;
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++) {
+        buf_reset(&buf);
+        json_out_begin(&out, &buf);
+        json_out_real(&out, reals[i].value);
+        assert_string_equal(buf.data, reals[i].text);
+    }
+    for (size_t i = 0; i < sizeof whole / sizeof *whole; i++) {
+        buf_reset(&buf);
+        json_out_begin(&out, &buf);
+        json_out_int(&out, whole[i].value);
+        assert_string_equal(buf.data, whole[i].text);
+    }
+    buf_release(&buf);
 }
 
 static void make_profile(struct profile *profile, struct profile_file *file,
@@ -156,9 +200,8 @@ static void all_wait_causes_have_a_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_is_an_empty_object),
-        cmocka_unit_test(shape_and_escapes),
-        cmocka_unit_test(stacks_alike_are_one),
+        cmocka_unit_test(empty_is_an_empty_object),    cmocka_unit_test(numbers_read_back),
+        cmocka_unit_test(shape_and_escapes),           cmocka_unit_test(stacks_alike_are_one),
         cmocka_unit_test(all_wait_causes_have_a_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

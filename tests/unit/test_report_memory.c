@@ -109,6 +109,35 @@ static void sites_add_up_on_lines(void **state)
     NEAR(f->profile.memory_stacks[0].mb, 40, 1e-9);
 }
 
+/* `count` more stacks, each one frame deeper than the one before, of so much memory each. */
+static void add_stacks(struct fixture *f, unsigned count, uint64_t bytes)
+{
+    uint32_t code = arena_make_code(&f->make, PROGRAM, "deeper", 10, 10), node = f->other_node;
+    while (count--) {
+        node = arena_make_frame(&f->make, node, code, 12);
+        arena_make_site(&f->make, node, WIRE_SITE_PYTHON, 0, bytes, 0);
+    }
+}
+
+static void stacks_that_tell_little_are_left_out(void **state)
+{
+    struct fixture *f = *state;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 900 * (uint64_t)MIB, 0);
+    add_stacks(f, 300, MIB / 3); /* a tenth, in parts of a three-thousandth */
+    report(f, LEAK_LINE);
+    assert_int_equal(f->profile.memory_stack_count, 100);
+    NEAR(f->profile.memory_stacks[0].mb, 900, 1e-9);
+    NEAR(f->profile.all_memory.allocated_mb, 1000, 0.01);
+}
+
+static void stacks_that_make_up_all_are_told(void **state)
+{
+    struct fixture *f = *state;
+    add_stacks(f, 200, MIB);
+    report(f, LEAK_LINE);
+    assert_int_equal(f->profile.memory_stack_count, 198);
+}
+
 static void live_at_the_peak_by_epoch(void **state)
 {
     struct fixture *f = *state;
@@ -491,6 +520,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(sites_add_up_on_lines),
+        TEST(stacks_that_tell_little_are_left_out),
+        TEST(stacks_that_make_up_all_are_told),
         TEST(live_at_the_peak_by_epoch),
         TEST(a_peak_on_no_line_is_the_last_line_s),
         TEST(the_course_of_a_line_is_replayed),

@@ -233,6 +233,30 @@ static void run_threads(unsigned seed)
         pthread_join(threads[i], NULL);
 }
 
+/* The agent copies a few bytes by itself, and memmove's may overlap. */
+static void small_copies(void)
+{
+    enum { ROOM = 160, MIDDLE = 40, FURTHEST = 36, SIZES = 80 };
+    unsigned char before[ROOM], after[ROOM];
+    for (size_t i = 0; i < ROOM; i++)
+        before[i] = (unsigned char)(i * 11 + 3);
+    for (size_t size = 0; size < SIZES; size++)
+        for (size_t at = MIDDLE - FURTHEST; at <= MIDDLE + FURTHEST; at++) {
+            memcpy(after, before, ROOM);
+            void *end = memmove(after + at, after + MIDDLE, size);
+            for (size_t i = 0; i < ROOM; i++) {
+                bool is_moved = i - at < size;
+                if (after[i] != before[is_moved ? i - at + MIDDLE : i] || end != after + at)
+                    fail("moved wrongly");
+            }
+            memset(after, 0, ROOM);
+            memcpy(after + at, before, size);
+            for (size_t i = 0; i < ROOM; i++)
+                if (after[i] != (i - at < size ? before[i - at] : 0))
+                    fail("copied a few bytes wrongly");
+        }
+}
+
 static void copies(void)
 {
     static unsigned char from[300000], to[300000];
@@ -260,6 +284,7 @@ int main(int argc, char **argv)
     allocate(&early, &state);
     bool is_followed = stand_in_begin();
     copies();
+    small_copies();
     for (unsigned seed = 1; seed < 4 * THREADS; seed += THREADS)
         run_threads(seed);
     release(&early, 1);

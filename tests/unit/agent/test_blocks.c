@@ -93,6 +93,10 @@ static void the_table_finds_what_was_put(void **state)
         assert_int_equal(blocks_has(address(i)), is_in[i]);
         assert_int_equal(blocks_get(address(i)), is_in[i] ? i : 0);
     }
+    for (uintptr_t i = 2; i < COUNT; i += 2) /* those that share a bucket with them stay */
+        assert_int_equal(blocks_remove(address(i)), is_in[i] ? i : 0);
+    for (uintptr_t i = 1; i < COUNT; i++)
+        assert_int_equal(blocks_has(address(i)), is_in[i] && i % 2);
     assert_true(blocks_put(address(5), 77)); /* replaces */
     assert_int_equal(blocks_remove(address(5)), 77);
     assert_int_equal(blocks_remove(address(5)), 0);
