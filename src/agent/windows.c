@@ -263,7 +263,7 @@ static uint32_t choose_factor(void)
     if (factor > 1 && !set_open(false))
         factor = 1;
     atomic_store(&windows_factor, factor);
-    if (factor == 1) {
+    if (factor <= 1) {
         set_open(true);
         window.since_ns = window.owed_ns = 0;
     }
@@ -274,7 +274,7 @@ void windows_sleep(uint64_t sleep_ns)
 {
     for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += CYCLE_NS) {
         uint32_t factor = choose_factor();
-        if (factor == 1) {
+        if (factor <= 1) {
             pause_ns((int64_t)(sleep_ns - slept_ns));
             return;
         }
