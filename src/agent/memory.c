@@ -209,10 +209,11 @@ static void keep_pace(uint64_t now_ns)
         pace.left = PACE_AHEAD;
     if (pace.left < -PACE_AHEAD)
         pace.left = -PACE_AHEAD;
-    if (pace.left < 0)
+    if (pace.left < 0) {
         for (int64_t halved = spent; halved > due && pace.shift < DENSE_SHIFT; halved /= 2)
             pace.shift++;
-    else if (pace.shift && spent * 4 < due)
+    }
+    if (pace.shift && spent * 4 < due)
         pace.shift--;
     pace.spent = 0;
     pace.at_ns = now_ns;
