@@ -244,7 +244,7 @@ static void settle(const struct pass *pass, struct slot *slot)
     /* The kernel tells of a delay when it is over: it may reach back into earlier passes. */
     if (slot->starve_ns >= WAIT_NOTICE_NS)
         add_starved(slot, slot->starve_ns, pass->now_ns);
-    /* What it is charged for being ready to run is not for the lock it has got, or then waits at. */
+    /* What it is charged for being ready to run is not for a lock, got or waited for. */
     enum wire_kind kind = (enum wire_kind)(slot->placed ? slot->wait_kind : slot->before_kind);
     if (!slot->is_main && (slot->placed || slot->runnable) && !waits_is_external(kind) &&
         slot->pending_charged_ns)
