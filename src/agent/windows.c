@@ -222,7 +222,7 @@ static int64_t progress_ns(void)
  * too much or too little, the next ones make up for.
  */
 static struct {
-    int64_t since_ns;  /* it is as it is; 0: there was none yet */
+    int64_t since_ns;  /* when it was opened or closed; 0: there was none yet */
     int64_t wanted_ns; /* that it is open */
     int64_t owed_ns;   /* by those before */
 } window;

@@ -322,8 +322,9 @@ static void take_at_peak(struct report *report, const struct replay *replay)
     memory->untraced.at_peak_mb = memory->all.at_peak_mb - traced_mb;
 }
 
-/* One process writes them in order, or nearly: each is put to its place, if that is near. */
-static bool is_sorted_by_little(struct report_change *changes, size_t count)
+/* One process writes them in order, or nearly: each is put to its place, if that is near.  False:
+ * some are far from it. */
+static bool sort_by_little(struct report_change *changes, size_t count)
 {
     for (size_t i = 1; i < count; i++) {
         struct report_change moving = changes[i];
@@ -349,7 +350,7 @@ void report_course_finish(struct report *report)
     };
     if (memory->end_ns > report->first_mono_ns)
         replay.end_sec = (double)(memory->end_ns - report->first_mono_ns - 1) / 1e9;
-    if (!is_sorted_by_little(memory->changes, memory->change_count))
+    if (!sort_by_little(memory->changes, memory->change_count))
         qsort(memory->changes, memory->change_count, sizeof *memory->changes, by_time);
     find_peak(&replay);
     run_replay(&replay);
