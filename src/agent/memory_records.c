@@ -5,7 +5,7 @@
 #include "agent/memory_place.h"
 #include "os/os.h"
 
-enum { CPU_READ_NS = 4000000 };
+enum { CPU_READ_NS = 1000000 };
 
 static uint32_t free_blocks; /* chain of block records in no use */
 static uint32_t foot_skip;
@@ -56,7 +56,7 @@ static uint32_t cpu_ms_now(void)
     return (uint32_t)((os_process_cpu_ns() - agent.arena.header->start_cpu_ns) / 1000000);
 }
 
-/* At most some milliseconds old: that clock is a call into the kernel. */
+/* At most a millisecond old: that clock is a call into the kernel. */
 static uint32_t recent_cpu_ms(uint64_t at_ns)
 {
     if (at_ns - cpu_read_at_ns > CPU_READ_NS) {
