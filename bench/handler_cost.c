@@ -5,8 +5,8 @@
  *
  *   handler_cost DEPTH SAMPLES
  */
-#include "agent/agent.h"
-#include "agent/tick.h"
+#include "agent/core/agent.h"
+#include "agent/cpu/tick.h"
 #include "fake_python.h"
 
 #include <stdio.h>

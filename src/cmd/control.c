@@ -1,8 +1,9 @@
 /* `scalene on`, `scalene off`, `scalene snapshot`: what can be done to a session while it runs. */
 #include "cmd/cmd.h"
 #include "collect/facts.h"
+#include "collect/harvest.h"
 #include "collect/process.h"
-#include "collect/report.h"
+#include "report/report.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@ int cmd_build(struct profile *profile, const struct sessions_entry *entry)
     if (facts_missing)
         fprintf(stderr, "scalene: %s; the program is taken from the recording\n", err.text);
     profile_init(profile);
-    int rc = report_build(profile, &facts.config, &err);
+    int rc = harvest_build(profile, &facts.config, &err);
     if (rc) {
         cmd_say(&err);
         profile_release(profile);

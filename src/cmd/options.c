@@ -5,7 +5,7 @@
 #include "cmd/options.h"
 
 #include "base/buf.h"
-#include "collect/target.h"
+#include "launch/target.h"
 
 #include <errno.h>
 #include <math.h>

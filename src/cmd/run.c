@@ -9,9 +9,9 @@
 #include "cmd/install.h"
 #include "collect/facts.h"
 #include "collect/harvest.h"
-#include "collect/report.h"
-#include "collect/session.h"
-#include "collect/target.h"
+#include "launch/session.h"
+#include "launch/target.h"
+#include "report/report.h"
 
 #include <errno.h>
 #include <limits.h>

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
-#include "collect/report.h"
+#include "report/report.h"
 
 #define FACTS_NAME "facts"
 

@@ -15,20 +15,20 @@
 
 static const uint64_t LOOK_AGAIN_NS = 1000000000; /* files grow without a change of the directory */
 
-struct recording {
+struct entry {
     char *path;
     pid_t pid;
     uint64_t start_mono_ns; /* 0: its process has not begun to write, or it is damaged */
     enum report_fate fate;
 };
 
-struct recordings {
-    struct recording *items;
+struct entries {
+    struct entry *items;
     size_t count, cap;
     uint64_t size_bytes; /* on disk */
 };
 
-/* PID-N.arena; 0 if it is not. */
+/* PID-N.recording; 0 if it is not. */
 static pid_t pid_of_name(const char *name)
 {
     char *end;
@@ -40,9 +40,9 @@ static pid_t pid_of_name(const char *name)
     return is_arena && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
-static int list_files(struct recordings *list, const char *directory, struct err *err)
+static int list_files(struct entries *list, const char *directory, struct err *err)
 {
-    *list = (struct recordings){0};
+    *list = (struct entries){0};
     DIR *dir = opendir(directory);
     if (!dir)
         return err_set(err, "cannot open '%s': %s", directory, strerror(errno));
@@ -54,7 +54,7 @@ static int list_files(struct recordings *list, const char *directory, struct err
             continue;
         if (!fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW))
             list->size_bytes += (uint64_t)st.st_blocks * 512;
-        VEC_PUSH(list->items, list->count, list->cap) = (struct recording){
+        VEC_PUSH(list->items, list->count, list->cap) = (struct entry){
             .path = mem_format("%s/%s", directory, entry->d_name),
             .pid = pid,
         };
@@ -63,17 +63,17 @@ static int list_files(struct recordings *list, const char *directory, struct err
     return 0;
 }
 
-static void release_files(struct recordings *list)
+static void release_files(struct entries *list)
 {
     for (size_t i = 0; i < list->count; i++)
         free(list->items[i].path);
     free(list->items);
-    *list = (struct recordings){0};
+    *list = (struct entries){0};
 }
 
 static int by_pid(const void *a, const void *b)
 {
-    const struct recording *x = a, *y = b;
+    const struct entry *x = a, *y = b;
     if (x->pid != y->pid)
         return x->pid < y->pid ? -1 : 1;
     if (x->start_mono_ns != y->start_mono_ns)
@@ -83,53 +83,53 @@ static int by_pid(const void *a, const void *b)
 
 static int by_start(const void *a, const void *b)
 {
-    const struct recording *x = a, *y = b;
+    const struct entry *x = a, *y = b;
     if (x->start_mono_ns != y->start_mono_ns)
         return x->start_mono_ns < y->start_mono_ns ? -1 : 1;
     return by_pid(a, b);
 }
 
 /* Of one that has not begun, the pid alone must do. */
-static bool is_running(const struct recording *recording)
+static bool is_running(const struct entry *entry)
 {
-    return recording->start_mono_ns ? process_existed_at(recording->pid, recording->start_mono_ns)
-                                    : process_start_ticks(recording->pid) != 0;
+    return entry->start_mono_ns ? process_existed_at(entry->pid, entry->start_mono_ns)
+                                : process_start_ticks(entry->pid) != 0;
 }
 
 /* Start and fate of each; then they are in order of start. */
-static void find_fates(struct recordings *list)
+static void find_fates(struct entries *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         struct wire_header header;
-        if (!arena_peek(&header, list->items[i].path, NULL))
+        if (!recording_peek(&header, list->items[i].path, NULL))
             list->items[i].start_mono_ns = header.start_mono_ns;
     }
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, by_pid);
     for (size_t i = 0; i < list->count; i++) {
-        struct recording *recording = &list->items[i];
-        bool has_later = i + 1 < list->count && list->items[i + 1].pid == recording->pid;
-        if (has_later && recording->start_mono_ns)
-            recording->fate = REPORT_REPLACED;
+        struct entry *entry = &list->items[i];
+        bool has_later = i + 1 < list->count && list->items[i + 1].pid == entry->pid;
+        if (has_later && entry->start_mono_ns)
+            entry->fate = REPORT_REPLACED;
         else
-            recording->fate = is_running(recording) ? REPORT_RUNNING : REPORT_ENDED;
+            entry->fate = is_running(entry) ? REPORT_RUNNING : REPORT_ENDED;
     }
     if (list->count)
         qsort(list->items, list->count, sizeof *list->items, by_start);
 }
 
 /* Was it a recording? */
-static bool add(struct report *report, const struct recording *recording)
+static bool add(struct report *report, const struct entry *entry)
 {
-    struct arena arena;
+    struct recording recording;
     struct err why = {""};
-    int rc = arena_open(&arena, recording->path, &why);
+    int rc = recording_open(&recording, entry->path, &why);
     if (rc < 0)
-        report_unreadable(report, recording->pid, why.text);
+        report_unreadable(report, entry->pid, why.text);
     if (rc)
         return false;
-    report_add(report, &arena, recording->fate);
-    arena_release(&arena);
+    report_add(report, &recording, entry->fate);
+    recording_release(&recording);
     return true;
 }
 
@@ -153,7 +153,7 @@ void harvest_tick(struct harvest *harvest)
     harvest->changed = st.st_mtim;
     harvest->looked_ns = now;
 
-    struct recordings list;
+    struct entries list;
     if (list_files(&list, harvest->directory, NULL))
         return;
     if (list.count > HARVEST_FILES_MAX || list.size_bytes > HARVEST_BYTES_MAX) {
@@ -171,7 +171,7 @@ void harvest_tick(struct harvest *harvest)
 
 bool harvest_running(const char *directory)
 {
-    struct recordings list;
+    struct entries list;
     bool found = false;
     if (list_files(&list, directory, NULL))
         return false;
@@ -184,12 +184,25 @@ bool harvest_running(const char *directory)
 
 int harvest_all(struct report *report, const char *directory, struct err *err)
 {
-    struct recordings list;
+    struct entries list;
     if (list_files(&list, directory, err))
         return -1;
     find_fates(&list);
     for (size_t i = 0; i < list.count; i++)
         add(report, &list.items[i]);
     release_files(&list);
+    return 0;
+}
+
+int harvest_build(struct profile *profile, const struct report_config *config, struct err *err)
+{
+    struct report *report = report_begin(profile, config);
+    int rc = harvest_all(report, config->session_directory, err);
+    if (rc) {
+        report_free(report);
+        return rc;
+    }
+    report_harvested(report);
+    report_finish(report);
     return 0;
 }

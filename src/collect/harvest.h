@@ -19,7 +19,7 @@
 #ifndef COLLECT_HARVEST_H
 #define COLLECT_HARVEST_H
 
-#include "collect/report.h"
+#include "report/report.h"
 #include "wire/control.h"
 
 #include <stdbool.h>
@@ -47,5 +47,9 @@ bool harvest_running(const char *directory);
 
 /* Adds what lies in the directory, by start, and leaves it there. */
 int harvest_all(struct report *report, const char *directory, struct err *err);
+
+/* All at once, of what lies in config->session_directory: of a finished session or of one that
+ * runs.  A damaged recording is skipped with a note, never fatal. */
+int harvest_build(struct profile *profile, const struct report_config *config, struct err *err);
 
 #endif

@@ -2,9 +2,9 @@
 #include "os/unwind.h"
 
 #include "os/guard.h"
+#include "os/module.h"
 #include "os/os.h"
 #include "os/unwind_cfi.h"
-#include "os/unwind_module.h"
 
 #include <stdatomic.h>
 #include <stddef.h>
@@ -41,7 +41,8 @@ static __attribute__((noinline)) union unwind_rule rule_compute(uintptr_t pc, ui
                                                                 struct cached *entry)
 {
     union unwind_rule rule = {.word = 0};
-    uintptr_t table = unwind_module_table(pc);
+    struct module module = {0};
+    uintptr_t table = module_find(pc, &module) ? module.unwind_table : 0;
     /* Not kept: a module may be loaded there later, and nobody would tell. */
     if (!table || !unwind_cfi_rule(table, pc, &rule))
         return rule;
@@ -176,7 +177,7 @@ void unwind_begin(struct unwind_cursor *cursor, const void *ucontext)
 
 void unwind_init(void)
 {
-    unwind_module_init();
+    module_init();
     cache = os_reserve(sizeof(struct cached) << CACHE_BITS); /* none: every rule is worked out */
 }
 

@@ -1,5 +1,5 @@
 /*
- * Writes a struct profile as JSON.  Called with a profile from report_build (or
+ * Writes a struct profile as JSON.  Called with a profile from harvest_build (or
  * one read back).  Keys must come in sorted order: json_key asserts it.  Fields
  * of what is not measured are there, at 0, so that the original's readers find
  * every key they know.

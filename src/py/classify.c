@@ -1,42 +1,20 @@
 #include "py/classify.h"
 
 #include "os/guard.h"
+#include "os/module.h"
 #include "os/unwind.h"
 #include "py/symbols.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 enum { CALL_DEPTH_MAX = 64 };
 
-struct module_search {
-    uintptr_t address;
-    struct py_range found;
-};
-
-/* The executable segment that holds an address. */
-static int find_module(struct dl_phdr_info *info, size_t size, void *context)
-{
-    struct module_search *search = context;
-    (void)size;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        uintptr_t start = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && search->address >= start &&
-            search->address < start + segment->p_memsz) {
-            search->found = (struct py_range){start, start + segment->p_memsz};
-            return 1;
-        }
-    }
-    return 0;
-}
-
 static struct py_range module_text(const void *address)
 {
-    struct module_search search = {.address = (uintptr_t)address};
-    if (address)
-        dl_iterate_phdr(find_module, &search);
-    return search.found;
+    struct module module = {0};
+    if (!address || !module_find((uintptr_t)address, &module))
+        return (struct py_range){0};
+    return (struct py_range){module.start, module.end};
 }
 
 void classify_init(struct py_regions *regions, const struct py_layout *layout)
@@ -63,7 +41,7 @@ void classify_init(struct py_regions *regions, const struct py_layout *layout)
     void *eval = dlsym(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
     void *linker = dlsym(RTLD_DEFAULT, "__tls_get_addr");
     *regions = (struct py_regions){0};
-    *(void **)&regions->find_object = dlsym(RTLD_DEFAULT, "_dl_find_object");
+    module_init();
     regions->interpreter = module_text(eval ? eval : dlsym(RTLD_DEFAULT, "Py_GetVersion"));
     regions->linker = module_text(linker);
     regions->agent = module_text((const void *)(uintptr_t)classify_init);
@@ -125,8 +103,7 @@ enum classify_result classify(const struct py_regions *regions, const struct py_
         return CLASSIFY_PYTHON;
     if (!regions->jit)
         return CLASSIFY_NATIVE;
-    /* With CPython's JIT, code in no module is compiled Python.  _dl_find_object takes no lock. */
-    struct py_object object;
-    bool in_module = regions->find_object && regions->find_object((void *)pc, &object) == 0;
-    return in_module ? CLASSIFY_NATIVE : CLASSIFY_PYTHON;
+    /* With CPython's JIT, code in no module is compiled Python. */
+    struct module module;
+    return module_find(pc, &module) ? CLASSIFY_NATIVE : CLASSIFY_PYTHON;
 }

@@ -40,23 +40,12 @@ static inline bool py_range_has(const struct py_range *range, uintptr_t address)
     return address - range->start < range->end - range->start;
 }
 
-struct link_map;
-
-/* What glibc's _dl_find_object fills in: its struct dl_find_object begins like this. */
-struct py_object {
-    unsigned long long flags;
-    void *start, *end;
-    struct link_map *map;
-    void *rest[28];
-};
-
 struct py_regions {
     struct py_range interpreter, linker, agent;
     struct py_range eval, eval_call; /* the eval loop, and its call_function where it has one */
     struct py_range helpers[CLASSIFY_HELPERS_MAX]; /* functions that set up Python calls */
     unsigned helper_count;
     bool jit;
-    int (*find_object)(void *pc, struct py_object *found); /* _dl_find_object, where there is one */
 };
 
 /* Find the regions of this process.  Not from a handler: takes the loader's lock. */

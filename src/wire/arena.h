@@ -85,7 +85,7 @@ enum wire_loss {
     WIRE_LOST_TORN_WAIT,  /* a waiting thread moved while it was read; its time was kept back */
     WIRE_LOST_LOG_FULL,   /* a timeline entry without room: totals unaffected */
     WIRE_LOST_TIMER,      /* a thread that got no timer */
-    WIRE_LOST_SLOT,       /* a thread beyond the thread limit */
+    WIRE_LOST_THREAD,     /* a thread beyond the thread limit */
     WIRE_LOST_TRUNCATED,  /* a stack deeper than the limit: outermost frames cut */
     WIRE_LOST_FOLDED,     /* a stack stored with recursion folded, tables being nearly full */
     WIRE_LOST_TEXT,       /* a name or line table too long or unreadable */

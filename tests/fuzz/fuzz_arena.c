@@ -10,9 +10,10 @@
  */
 #include "arena_make.h"
 #include "base/mem.h"
-#include "collect/report.h"
+#include "collect/harvest.h"
 #include "profile/json_read.h"
 #include "profile/json_write.h"
+#include "report/report.h"
 #include "view/terminal.h"
 
 #include <stdint.h>
@@ -83,7 +84,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err err = {""};
     write_input(data, size);
     profile_init(&made);
-    CHECK(!report_build(&made, &config, &err));
+    CHECK(!harvest_build(&made, &config, &err));
     json_write_profile(&made, &json);
     show(&made);
     profile_release(&made);

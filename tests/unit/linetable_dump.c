@@ -4,7 +4,7 @@
  * and the answer is one line with the source lines of offsets 0, 2, 4, ...
  */
 #include "base/mem.h"
-#include "py/linetable.h"
+#include "report/linetable.h"
 
 #include <stdio.h>
 #include <stdlib.h>

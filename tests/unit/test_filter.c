@@ -1,6 +1,6 @@
 /* The file filter: each rule, and the order among them. */
 #include "base/mem.h"
-#include "collect/filter.h"
+#include "report/filter.h"
 
 #include <fcntl.h>
 #include <setjmp.h>

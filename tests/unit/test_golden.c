@@ -9,8 +9,9 @@
 #include "arena_make.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "collect/report.h"
+#include "collect/harvest.h"
 #include "profile/json_write.h"
+#include "report/report.h"
 
 #include <sched.h>
 #include <setjmp.h>
@@ -175,7 +176,7 @@ static char *build_json(void)
     struct profile profile;
     struct err err;
     profile_init(&profile);
-    assert_int_equal(report_build(&profile, &config, &err), 0);
+    assert_int_equal(harvest_build(&profile, &config, &err), 0);
     struct buf json = {0};
     json_write_profile(&profile, &json);
     profile_release(&profile);

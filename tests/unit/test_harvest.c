@@ -253,7 +253,7 @@ static void outsiders_are_told(void **state)
     put_process(PID, 0, 1000000000, 5);
     struct profile profile;
     profile_init(&profile);
-    assert_int_equal(report_build(&profile, &config, NULL), 0);
+    assert_int_equal(harvest_build(&profile, &config, NULL), 0);
     assert_int_equal(profile.note_count, 2); /* and that there is no source */
     assert_non_null(strstr(profile_str(&profile, profile.notes[0]), "17 processes"));
     profile_release(&profile);
@@ -297,12 +297,12 @@ static void a_copy_is_independent(void **state)
 
 static void add(struct report *report, struct arena_make *make, enum report_fate fate)
 {
-    struct arena arena;
+    struct recording arena;
     char *path = mem_format("%s/%d-0.arena", directory, make->header.pid);
     arena_make_write(make, path);
-    assert_int_equal(arena_open(&arena, path, NULL), 0);
+    assert_int_equal(recording_open(&arena, path, NULL), 0);
     report_add(report, &arena, fate);
-    arena_release(&arena);
+    recording_release(&arena);
     unlink(path);
     free(path);
     arena_make_release(make);

@@ -1,6 +1,6 @@
 /* The line-table decoders: known tables, and bytes that are no table at all. */
 #include "base/map.h"
-#include "py/linetable.h"
+#include "report/linetable.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

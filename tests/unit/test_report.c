@@ -4,8 +4,9 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "collect/report.h"
+#include "collect/harvest.h"
 #include "profile/json_write.h"
+#include "report/report.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -107,7 +108,7 @@ static void build(struct profile *profile, const struct report_config *config)
 {
     struct err err = {""};
     profile_init(profile);
-    assert_int_equal(report_build(profile, config, &err), 0);
+    assert_int_equal(harvest_build(profile, config, &err), 0);
     empty_directory(session);
 }
 
@@ -571,7 +572,7 @@ static void damaged_recordings(void **state)
         close(fd);
         struct err err;
         profile_init(&profile);
-        assert_int_equal(report_build(&profile, &config, &err), 0);
+        assert_int_equal(harvest_build(&profile, &config, &err), 0);
         json_write_profile(&profile, &json);
         assert_true(json.len > 0);
         with_time += !profile.empty;
@@ -604,7 +605,7 @@ static void a_bad_file_is_noted_and_skipped(void **state)
     config.session_directory = "/nonexistent";
     struct err err = {""};
     profile_init(&profile);
-    assert_int_equal(report_build(&profile, &config, &err), -1);
+    assert_int_equal(harvest_build(&profile, &config, &err), -1);
     assert_non_null(strstr(err.text, "/nonexistent"));
     profile_release(&profile);
     free(path);

@@ -10,7 +10,8 @@
 
 #include "arena_make.h"
 #include "base/mem.h"
-#include "collect/report.h"
+#include "collect/harvest.h"
+#include "report/report.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -81,7 +82,7 @@ static const struct profile_memory *report(struct fixture *f, uint32_t line)
         .leaks = true,
     };
     struct err err;
-    assert_int_equal(report_build(&f->profile, &config, &err), 0);
+    assert_int_equal(harvest_build(&f->profile, &config, &err), 0);
     assert_int_equal(f->profile.file_count, 1);
     assert_true(f->profile.files[0].line_count >= line);
     return &f->profile.files[0].lines[line - 1].memory;
@@ -508,7 +509,7 @@ static void damaged_anywhere(void **state)
         struct profile profile;
         struct err err;
         profile_init(&profile);
-        assert_int_equal(report_build(&profile, &config, &err), 0);
+        assert_int_equal(harvest_build(&profile, &config, &err), 0);
         profile_release(&profile);
     }
     free(path);

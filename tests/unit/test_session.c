@@ -1,7 +1,7 @@
 /* Sessions: directory, environment, exit status, signals both ways, stopping and continuing. */
 #include "base/file.h"
 #include "base/mem.h"
-#include "collect/session.h"
+#include "launch/session.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,8 +2,8 @@
 #include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "collect/shebang.h"
-#include "collect/target.h"
+#include "launch/shebang.h"
+#include "launch/target.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

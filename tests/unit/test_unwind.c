@@ -9,10 +9,10 @@
  * met, every one, the same in each run.  A timer adds another thread's view.
  */
 #include "os/guard.h"
+#include "os/module.h"
 #include "os/os.h"
 #include "os/unwind.h"
 #include "os/unwind_cfi.h"
-#include "os/unwind_module.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -509,16 +509,16 @@ static uint64_t random_word(void)
     return state;
 }
 
-struct module {
+struct unwind_module {
     uintptr_t code, code_bytes;   /* the segment that can be executed */
     uintptr_t table, table_bytes; /* .eh_frame_hdr, and from there to the end of its segment */
 };
-static struct module modules[64];
+static struct unwind_module modules[64];
 static unsigned module_count;
 
 static int take_module(struct dl_phdr_info *info, size_t size, void *argument)
 {
-    struct module *module = &modules[module_count];
+    struct unwind_module *module = &modules[module_count];
     for (unsigned i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
         if (segment->p_type == PT_LOAD && segment->p_flags & PF_X) {
@@ -540,7 +540,7 @@ static int take_module(struct dl_phdr_info *info, size_t size, void *argument)
 
 static uintptr_t random_code(void)
 {
-    const struct module *module = &modules[random_word() % module_count];
+    const struct unwind_module *module = &modules[random_word() % module_count];
     return module->code + random_word() % module->code_bytes;
 }
 
@@ -592,21 +592,26 @@ static void list_of_modules_is_as_good(void **state)
     dl_iterate_phdr(take_module, NULL);
     for (unsigned i = 0; i < 2000; i++) {
         uintptr_t pc = random_code();
-        uintptr_t table = unwind_module_table_by_list(pc);
-        assert_true(table);
-        assert_true(table == unwind_module_table(pc));
+        struct module by_list, by_libc;
+        assert_true(module_find_by_list(pc, &by_list));
+        assert_true(module_find(pc, &by_libc));
+        assert_true(by_list.unwind_table);
+        assert_true(by_list.unwind_table == by_libc.unwind_table);
+        assert_true(by_list.start <= pc && pc < by_list.end);
+        assert_string_equal(by_list.name, by_libc.name);
     }
     char *outside = malloc(1);
     assert_non_null(outside);
-    assert_int_equal(unwind_module_table_by_list((uintptr_t)outside), 0);
-    assert_int_equal(unwind_module_table_by_list(16), 0);
+    struct module none;
+    assert_false(module_find_by_list((uintptr_t)outside, &none));
+    assert_false(module_find_by_list(16, &none));
     free(outside);
 }
 
 /* The module with the largest tables: libc, or a sanitizer's. */
-static const struct module *largest_module(void)
+static const struct unwind_module *largest_module(void)
 {
-    const struct module *largest = &modules[0];
+    const struct unwind_module *largest = &modules[0];
     for (unsigned i = 1; i < module_count; i++)
         if (modules[i].table_bytes > largest->table_bytes)
             largest = &modules[i];
@@ -622,7 +627,7 @@ static void damaged_tables_do_no_harm(void **state)
     begin();
     module_count = 0;
     dl_iterate_phdr(take_module, NULL);
-    const struct module *module = largest_module();
+    const struct unwind_module *module = largest_module();
     uint8_t *copy = malloc(module->table_bytes);
     assert_non_null(copy);
     memcpy(copy, (void *)module->table, module->table_bytes);

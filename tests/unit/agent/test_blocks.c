@@ -5,7 +5,7 @@
 
 #include <cmocka.h>
 
-#include "agent/blocks.h"
+#include "agent/memory/blocks.h"
 
 #include <string.h>
 

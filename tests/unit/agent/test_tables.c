@@ -1,5 +1,5 @@
 /* The arena and the tables over it: growth, limits, and many writers at once. */
-#include "agent/tables.h"
+#include "agent/core/tables.h"
 #include "fake_python.h"
 #include "faults.h"
 

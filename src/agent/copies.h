@@ -1,8 +1,0 @@
-/* Copy volume; see copies.c. */
-#ifndef AGENT_COPIES_H
-#define AGENT_COPIES_H
-
-/* Find libc's own functions.  Constructor only. */
-void copies_init(void);
-
-#endif

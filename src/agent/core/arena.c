@@ -1,0 +1,184 @@
+#include "agent/core/arena.h"
+
+#include "os/os.h"
+#include "wire/control.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* Capacity: the most a process may leave behind (about 23 MB, 11 more with memory); first: what is
+ * backed at once. */
+static const struct section_plan {
+    uint32_t record_bytes, capacity, first;
+    bool memory;
+} plans[WIRE_SECTIONS] = {
+    [WIRE_BLOB] = {1, 8 << 20, 128 << 10, false},
+    [WIRE_CODE] = {sizeof(struct wire_code), 16384, 512, false},
+    [WIRE_NODE] = {sizeof(struct wire_node), 131072, 4096, false},
+    [WIRE_CELL] = {sizeof(struct wire_cell), 65536, 1024, false},
+    [WIRE_LOG] = {sizeof(struct wire_log), 131072, 2048, false},
+    [WIRE_THREAD] = {sizeof(struct wire_thread), 1024, 64, false},
+    [WIRE_MODULE] = {sizeof(struct wire_module), 1024, 64, true},
+    [WIRE_SITE] = {sizeof(struct wire_site), 65536, 1024, true},
+    [WIRE_BLOCK] = {sizeof(struct wire_block), 131072, 8192, true},
+    [WIRE_FOOT] = {sizeof(struct wire_foot), 65536, 4096, true},
+};
+
+enum { PAGE_BYTES = 4096, NAME_TRIES = 64 };
+
+static uint64_t page_up(uint64_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) & ~(uint64_t)(PAGE_BYTES - 1);
+}
+
+static char *append(char *at, const char *text)
+{
+    while (*text)
+        *at++ = *text++;
+    return at;
+}
+
+static char *append_number(char *at, unsigned value)
+{
+    char digits[12];
+    int n = 0;
+    do
+        digits[n++] = (char)('0' + value % 10);
+    while (value /= 10);
+    while (n)
+        *at++ = digits[--n];
+    return at;
+}
+
+/* PID-N.arena with the first N that is free: the same pid may exec several Pythons. */
+static int create_file(struct arena *arena, const char *directory)
+{
+    if (strlen(directory) + 48 > sizeof arena->path)
+        return -1;
+    for (unsigned n = 0; n < NAME_TRIES; n++) {
+        char *at = append(append(arena->path, directory), "/");
+        at = append(append_number(at, (unsigned)getpid()), "-");
+        *append(append_number(at, n), WIRE_ARENA_SUFFIX) = '\0';
+        int fd = open(arena->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (fd >= 0 || errno != EEXIST)
+            return fd;
+    }
+    return -1;
+}
+
+bool arena_create(struct arena *arena, const char *directory, bool with_memory)
+{
+    uint64_t offsets[WIRE_SECTIONS], total = WIRE_HEADER_BYTES;
+    int sections = 0;
+    for (int i = 0; i < WIRE_SECTIONS && (with_memory || !plans[i].memory); i++) {
+        offsets[i] = total;
+        total += page_up((uint64_t)plans[i].capacity * plans[i].record_bytes);
+        sections++;
+    }
+    /* Beyond RLIMIT_FSIZE the kernel would send SIGXFSZ: rather do without. */
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < total)
+        return false;
+    int fd = create_file(arena, directory);
+    if (fd < 0)
+        return false;
+    bool ok = !ftruncate(fd, (off_t)total) && !posix_fallocate(fd, 0, WIRE_HEADER_BYTES);
+    for (int i = 0; i < sections && ok; i++)
+        ok = !posix_fallocate(fd, (off_t)offsets[i], (off_t)plans[i].first * plans[i].record_bytes);
+    void *memory = MAP_FAILED;
+    if (ok)
+        memory = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (memory == MAP_FAILED) {
+        unlink(arena->path);
+        return false;
+    }
+    struct wire_header *header = memory;
+    header->version = WIRE_ARENA_VERSION;
+    header->header_bytes = WIRE_HEADER_BYTES;
+    for (int i = 0; i < sections; i++)
+        header->sections[i] = (struct wire_section){
+            .offset = offsets[i],
+            .record_bytes = plans[i].record_bytes,
+            .capacity = plans[i].capacity,
+            .committed = plans[i].first,
+            .used = 1, /* 0 means "none" */
+        };
+    header->log_stride = header->memory.foot_stride = 1;
+    arena->header = header;
+    arena->mapped_bytes = total;
+    return true;
+}
+
+void arena_unmap(struct arena *arena)
+{
+    if (arena->header)
+        munmap(arena->header, arena->mapped_bytes);
+    arena->header = NULL;
+}
+
+int arena_open_again(const struct arena *arena)
+{
+    return open(arena->path, O_RDWR | O_CLOEXEC);
+}
+
+static bool wants_more(const struct wire_section *s)
+{
+    uint32_t committed = atomic_load_explicit(&s->committed, memory_order_relaxed);
+    return committed < s->capacity &&
+           atomic_load_explicit(&s->used, memory_order_relaxed) >= committed / 2;
+}
+
+bool arena_wants_more(const struct arena *arena)
+{
+    for (int i = 0; i < WIRE_SECTIONS; i++)
+        if (wants_more(&arena->header->sections[i]))
+            return true;
+    return false;
+}
+
+void arena_grow(struct arena *arena, int fd)
+{
+    for (int i = 0; i < WIRE_SECTIONS; i++) {
+        struct wire_section *s = &arena->header->sections[i];
+        uint32_t committed = atomic_load(&s->committed);
+        if (!wants_more(s))
+            continue;
+        uint32_t more = committed <= s->capacity / 2 ? committed : s->capacity - committed;
+        uint64_t from = s->offset + (uint64_t)committed * s->record_bytes;
+        if (fd < 0 || posix_fallocate(fd, (off_t)from, (off_t)more * s->record_bytes)) {
+            arena_lost(arena, WIRE_LOST_GROW);
+            continue;
+        }
+        atomic_store(&s->committed, committed + more);
+    }
+}
+
+uint32_t arena_append(struct arena *arena, enum wire_section_id section, uint32_t count)
+{
+    struct wire_section *s = &arena->header->sections[section];
+    uint32_t committed = atomic_load_explicit(&s->committed, memory_order_acquire);
+    uint32_t id = atomic_load_explicit(&s->used, memory_order_relaxed);
+    do {
+        if (id > committed || committed - id < count) {
+            atomic_fetch_add(&s->dropped, 1);
+            return 0;
+        }
+    } while (!atomic_compare_exchange_weak(&s->used, &id, id + count));
+    return id;
+}
+
+void *arena_record(const struct arena *arena, enum wire_section_id section, uint32_t id)
+{
+    const struct wire_section *s = &arena->header->sections[section];
+    return (char *)arena->header + s->offset + (uint64_t)id * s->record_bytes;
+}
+
+void arena_lost(struct arena *arena, enum wire_loss loss)
+{
+    atomic_fetch_add_explicit(&arena->header->lost[loss], 1, memory_order_relaxed);
+}

@@ -1,0 +1,241 @@
+#include "agent/core/tables.h"
+
+#include "os/guard.h"
+#include "os/os.h"
+
+/* Twice the capacity of the section each one indexes, so probes stay short. */
+enum {
+    CODE_ENTRIES = 32768,
+    NODE_ENTRIES = 262144,
+    CELL_ENTRIES = 131072,
+    PROBES_MAX = 64,
+    FOLD_SIXTEENTHS = 12,  /* from here on recursion is folded */
+    SHORT_SIXTEENTHS = 14, /* and from here on only the innermost frames are kept */
+    SHORT_FRAMES = 4,
+    FILE_BYTES_MAX = 4096,
+    NAME_BYTES_MAX = 1024,
+    LINE_TABLE_BYTES_MAX = 256 * 1024,
+};
+
+static const size_t memory_bytes = (CODE_ENTRIES + NODE_ENTRIES + CELL_ENTRIES) * sizeof(uint32_t);
+
+static uint32_t hash2(uint64_t a, uint64_t b)
+{
+    uint64_t h = (a ^ (b * 0xD6E8FEB86659FD93u)) * 0x9E3779B97F4A7C15u;
+    h ^= h >> 29;
+    h *= 0xBF58476D1CE4E5B9u;
+    return (uint32_t)(h >> 32);
+}
+
+bool tables_init(struct tables *t, struct arena *arena)
+{
+    t->arena = arena;
+    t->memory = os_reserve(memory_bytes);
+    if (!t->memory)
+        return false;
+    t->codes = t->memory;
+    t->nodes = t->codes + CODE_ENTRIES;
+    t->cells = t->nodes + NODE_ENTRIES;
+    return true;
+}
+
+void tables_reset(struct tables *t)
+{
+    os_discard(t->memory, memory_bytes);
+}
+
+/* Copy an object's bytes into the blob. */
+static bool keep_bytes(struct tables *t, uintptr_t data, uint32_t bytes, struct wire_span *span)
+{
+    *span = (struct wire_span){0};
+    if (!bytes)
+        return true;
+    uint32_t at = arena_append(t->arena, WIRE_BLOB, bytes);
+    if (!at)
+        return false;
+    if (!guard_copy(arena_record(t->arena, WIRE_BLOB, at), data, bytes))
+        return false;
+    *span = (struct wire_span){at, bytes};
+    return true;
+}
+
+static bool keep_text(struct tables *t, const struct py_layout *layout, uintptr_t text,
+                      uint32_t bytes_max, struct wire_span *span, uint8_t *width)
+{
+    uintptr_t data;
+    uint32_t bytes;
+    if (!code_text(layout, text, &data, &bytes, width))
+        return false;
+    if (bytes > bytes_max) {
+        bytes = bytes_max;
+        arena_lost(t->arena, WIRE_LOST_TEXT);
+    }
+    return keep_bytes(t, data, bytes, span);
+}
+
+static uint32_t new_code(struct tables *t, const struct py_layout *layout, uintptr_t code,
+                         const struct py_code *read)
+{
+    struct wire_code record = {
+        .address = code,
+        .fingerprint = read->fingerprint,
+        .first_line = read->first_line,
+        .line_format = layout->line_format,
+    };
+    if (!keep_text(t, layout, read->file, FILE_BYTES_MAX, &record.file, &record.file_width) ||
+        !keep_text(t, layout, read->name, NAME_BYTES_MAX, &record.name, &record.name_width)) {
+        arena_lost(t->arena, WIRE_LOST_TEXT);
+        return 0;
+    }
+    if (read->line_table_bytes > LINE_TABLE_BYTES_MAX ||
+        !keep_bytes(t, read->line_table + (uintptr_t)layout->bytes_data, read->line_table_bytes,
+                    &record.line_table)) {
+        arena_lost(t->arena, WIRE_LOST_TEXT);
+        record.line_format = WIRE_LINES_NONE;
+    }
+    uint32_t id = arena_append(t->arena, WIRE_CODE, 1);
+    if (id)
+        *(struct wire_code *)arena_record(t->arena, WIRE_CODE, id) = record;
+    return id;
+}
+
+uint32_t tables_code(struct tables *t, const struct py_layout *layout, uintptr_t code)
+{
+    struct py_code read;
+    if (!code_read(layout, code, &read))
+        return 0;
+    uint32_t at = hash2(code, read.fingerprint), made = 0;
+    for (int probe = 0; probe < PROBES_MAX; probe++, at++) {
+        _Atomic uint32_t *entry = &t->codes[at & (CODE_ENTRIES - 1)];
+        uint32_t id = atomic_load_explicit(entry, memory_order_acquire);
+        if (!id) {
+            if (!made && !(made = new_code(t, layout, code, &read)))
+                return 0;
+            if (atomic_compare_exchange_strong(entry, &id, made))
+                return made;
+        }
+        const struct wire_code *record = arena_record(t->arena, WIRE_CODE, id);
+        if (record->address == code && record->fingerprint == read.fingerprint)
+            return id;
+    }
+    return made;
+}
+
+uint32_t tables_node(struct tables *t, uint32_t parent, enum wire_frame frame, uint32_t ref,
+                     int32_t at, uint16_t flags)
+{
+    uint32_t hash = hash2((uint64_t)parent << 32 | ref,
+                          (uint64_t)frame << 48 | (uint64_t)flags << 32 | (uint32_t)at);
+    uint32_t made = 0;
+    for (int probe = 0; probe < PROBES_MAX; probe++, hash++) {
+        _Atomic uint32_t *entry = &t->nodes[hash & (NODE_ENTRIES - 1)];
+        uint32_t id = atomic_load_explicit(entry, memory_order_acquire);
+        if (!id) {
+            if (!made) {
+                made = arena_append(t->arena, WIRE_NODE, 1);
+                if (!made)
+                    return 0;
+                *(struct wire_node *)arena_record(t->arena, WIRE_NODE, made) =
+                    (struct wire_node){parent, ref, at, (uint16_t)frame, flags};
+            }
+            if (atomic_compare_exchange_strong(entry, &id, made))
+                return made;
+        }
+        const struct wire_node *node = arena_record(t->arena, WIRE_NODE, id);
+        if (node->parent == parent && node->ref == ref && node->at == at && node->frame == frame &&
+            node->flags == flags)
+            return id;
+    }
+    return made;
+}
+
+/* How full the call tree is, in sixteenths. */
+static uint32_t fullness(const struct tables *t)
+{
+    const struct wire_section *s = &t->arena->header->sections[WIRE_NODE];
+    return atomic_load_explicit(&s->used, memory_order_relaxed) / (s->capacity / 16);
+}
+
+/* The node on the path to `node` that stands for this very frame, or 0. */
+static uint32_t on_path(const struct tables *t, uint32_t node, uint32_t code, int32_t at)
+{
+    while (node) {
+        const struct wire_node *record = arena_record(t->arena, WIRE_NODE, node);
+        if (record->frame == WIRE_FRAME_PYTHON && record->ref == code && record->at == at)
+            return node;
+        node = record->parent;
+    }
+    return 0;
+}
+
+uint32_t tables_stack(struct tables *t, const struct py_layout *layout,
+                      const struct py_frame *frames, const struct py_walk *walk)
+{
+    uint32_t node = 0, full = fullness(t), count = walk->count;
+    bool fold = full >= FOLD_SIXTEENTHS, folded = false;
+    if (full >= SHORT_SIXTEENTHS && count > SHORT_FRAMES) {
+        count = SHORT_FRAMES;
+        folded = true;
+    }
+    if (walk->truncated || walk->bad || count < walk->count)
+        node = tables_node(t, 0, WIRE_FRAME_TRUNCATED, 0, 0, 0);
+    if (walk->truncated || walk->bad)
+        arena_lost(t->arena, walk->bad ? WIRE_LOST_BAD_FRAME : WIRE_LOST_TRUNCATED);
+    for (uint32_t i = count; i-- > 0;) {
+        uint32_t code = tables_code(t, layout, frames[i].code);
+        uint32_t seen = fold && code ? on_path(t, node, code, frames[i].at) : 0;
+        uint16_t flags = frames[i].direct ? WIRE_NODE_DIRECT : 0;
+        uint32_t next = seen   ? seen
+                        : code ? tables_node(t, node, WIRE_FRAME_PYTHON, code, frames[i].at, flags)
+                               : tables_node(t, node, WIRE_FRAME_UNKNOWN, 0, 0, 0);
+        folded |= seen != 0;
+        if (!next)
+            return 0; /* a caller that still fitted would be the wrong line */
+        node = next;
+    }
+    if (folded)
+        arena_lost(t->arena, WIRE_LOST_FOLDED);
+    return node;
+}
+
+static struct wire_cell *find_cell(struct tables *t, uint32_t node, enum wire_kind kind)
+{
+    uint32_t hash = hash2(node, kind), made = 0;
+    for (int probe = 0; probe < PROBES_MAX; probe++, hash++) {
+        _Atomic uint32_t *entry = &t->cells[hash & (CELL_ENTRIES - 1)];
+        uint32_t id = atomic_load_explicit(entry, memory_order_acquire);
+        if (!id) {
+            if (!made) {
+                made = arena_append(t->arena, WIRE_CELL, 1);
+                if (!made)
+                    return NULL;
+                struct wire_cell *cell = arena_record(t->arena, WIRE_CELL, made);
+                cell->node = node;
+                atomic_store_explicit(&cell->kind, kind, memory_order_release);
+            }
+            if (atomic_compare_exchange_strong(entry, &id, made))
+                return arena_record(t->arena, WIRE_CELL, made);
+        }
+        struct wire_cell *cell = arena_record(t->arena, WIRE_CELL, id);
+        if (cell->node == node && atomic_load(&cell->kind) == (uint32_t)kind)
+            return cell;
+    }
+    return made ? arena_record(t->arena, WIRE_CELL, made) : NULL;
+}
+
+bool tables_add(struct tables *t, uint32_t node, enum wire_kind kind, uint64_t ns,
+                uint64_t charged_ns)
+{
+    struct wire_cell *cell = node ? find_cell(t, node, kind) : NULL;
+    if (!cell) {
+        arena_lost(t->arena, WIRE_LOST_TABLE_FULL);
+        return false;
+    }
+    uint64_t us = (kind < WIRE_WAIT_FILE ? ns : charged_ns) / 1000;
+    atomic_fetch_add_explicit(&cell->count, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cell->ns, ns, memory_order_relaxed);
+    if (charged_ns)
+        atomic_fetch_add_explicit(&cell->charged_ns, charged_ns, memory_order_relaxed);
+    atomic_fetch_add_explicit(&cell->square_us2, us * us, memory_order_relaxed);
+    return true;
+}

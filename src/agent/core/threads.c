@@ -1,0 +1,215 @@
+#include "agent/core/threads.h"
+
+#include "agent/core/agent.h"
+#include "agent/hooks/signals.h"
+#include "os/os.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+
+/* A run begins with dense samples, so that a short program has an answer too. */
+enum { DENSE_SAMPLES = 150, DENSE_INTERVAL_NS = 1000000, OFF_INTERVAL_NS = 100000000 };
+
+static struct thread *threads;
+static _Atomic unsigned used_count;
+static _Atomic unsigned free_hint; /* start searching here */
+static pthread_key_t end_key;
+static bool has_end_key;
+static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+static __thread struct thread *self __attribute__((tls_model("initial-exec")));
+
+struct thread *threads_self(void)
+{
+    return self;
+}
+
+struct thread *threads_at(unsigned index)
+{
+    return &threads[index];
+}
+
+unsigned threads_used(void)
+{
+    return atomic_load_explicit(&used_count, memory_order_acquire);
+}
+
+static struct thread *take(void)
+{
+    unsigned start = atomic_load_explicit(&free_hint, memory_order_relaxed);
+    for (unsigned i = 0; i < THREADS_MAX; i++) {
+        unsigned index = (start + i) % THREADS_MAX;
+        struct thread *thread = &threads[index];
+        uint32_t expected = THREAD_FREE;
+        if (atomic_load_explicit(&thread->state, memory_order_relaxed) == THREAD_FREE &&
+            atomic_compare_exchange_strong(&thread->state, &expected, THREAD_TAKEN)) {
+            unsigned used = atomic_load(&used_count);
+            while (used < index + 1 && !atomic_compare_exchange_weak(&used_count, &used, index + 1))
+                ;
+            atomic_store_explicit(&free_hint, index + 1, memory_order_relaxed);
+            return thread;
+        }
+    }
+    arena_lost(&agent.arena, WIRE_LOST_THREAD);
+    return NULL;
+}
+
+void threads_free(struct thread *thread)
+{
+    atomic_store_explicit(&free_hint, (unsigned)(thread - threads), memory_order_relaxed);
+    atomic_store(&thread->state, THREAD_FREE);
+}
+
+static uint32_t next_random(struct thread *thread)
+{
+    uint32_t x = thread->random;
+    x ^= x << 13;
+    x ^= x >> 17;
+    x ^= x << 5;
+    return thread->random = x;
+}
+
+uint64_t threads_next_interval_ns(struct thread *thread)
+{
+    uint64_t mean = agent.control->cpu_interval_ns;
+    if (!atomic_load_explicit(&agent.control->on, memory_order_relaxed))
+        return OFF_INTERVAL_NS;
+    if (mean > DENSE_INTERVAL_NS && atomic_load_explicit(&agent.arena.header->handler_count,
+                                                         memory_order_relaxed) < DENSE_SAMPLES)
+        mean = DENSE_INTERVAL_NS;
+    /* Jitter keeps us out of step with a program that works in a rhythm of its own. */
+    return mean / 2 + next_random(thread) % (mean + 1);
+}
+
+static uint16_t new_record(const struct thread *thread)
+{
+    uint32_t id = arena_append(&agent.arena, WIRE_THREAD, 1);
+    if (!id)
+        return 0;
+    struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, id);
+    record->ident = (uint64_t)thread->ident;
+    record->tid = thread->tid;
+    prctl(PR_GET_NAME, record->name);
+    return (uint16_t)id;
+}
+
+/* In the thread itself: give it its timer and go live. */
+static void begin(struct thread *thread)
+{
+    thread->tid = os_gettid();
+    thread->ident = pthread_self();
+    thread->random = (uint32_t)thread->tid * 2654435761u | 1;
+    thread->log = (struct log_cursor){0};
+    thread->root_frame = 0;
+    thread->root_misses = 0;
+    thread->begin_wall_ns = os_mono_ns();
+    thread->begin_cpu_ns = thread->last_cpu_ns = os_thread_cpu_ns();
+    thread->carry_ns = thread->is_main ? 0 : atomic_exchange(&agent.arena.header->carry_ns, 0);
+    atomic_store(&thread->tstate, 0);
+    atomic_store(&thread->last_node, 0);
+    thread->record = new_record(thread);
+    atomic_fetch_add(&thread->serial, 1);
+    thread->has_timer = os_timer_create(thread->tid, &thread->timer);
+    if (!thread->has_timer)
+        arena_lost(&agent.arena, WIRE_LOST_TIMER);
+    self = thread;
+    atomic_store(&thread->state, THREAD_LIVE);
+    if (thread->has_timer) {
+        uint64_t interval = threads_next_interval_ns(thread);
+        os_timer_arm(thread->timer,
+                     interval > thread->carry_ns + 1 ? interval - thread->carry_ns : 1);
+    }
+}
+
+/*
+ * The thread ends.  What it used since its last sample is carried over to the
+ * next thread that begins, so that many short threads are sampled as one long
+ * one would be.
+ */
+static void end(void *argument)
+{
+    struct thread *thread = argument;
+    if (self != thread)
+        return;
+    self = NULL; /* from here on a late signal finds nobody */
+    if (thread->has_timer)
+        os_timer_delete(thread->timer);
+    uint64_t cpu = os_thread_cpu_ns();
+    thread->end_cpu_ns = cpu;
+    thread->end_wall_ns = os_mono_ns();
+    if (atomic_load(&agent.control->on))
+        atomic_fetch_add(&agent.arena.header->carry_ns,
+                         cpu - thread->last_cpu_ns + thread->carry_ns);
+    if (thread->record) {
+        struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
+        atomic_store(&record->cpu_ns, cpu - thread->begin_cpu_ns);
+    }
+    /* The sampler closes its descriptors for this thread and then frees the thread. */
+    if (atomic_load(&agent.has_sampler))
+        atomic_store(&thread->state, THREAD_ENDED);
+    else
+        threads_free(thread);
+}
+
+static void *run(void *argument)
+{
+    struct thread *thread = argument;
+    void *(*start)(void *) = thread->start;
+    void *start_argument = thread->start_argument;
+    signals_inherit(thread->blocks_signal);
+    begin(thread);
+    if (has_end_key)
+        pthread_setspecific(end_key, thread);
+    return start(start_argument);
+}
+
+AGENT_EXPORT int pthread_create(pthread_t *ident, const pthread_attr_t *attributes,
+                                void *(*start)(void *), void *argument)
+{
+    if (!real_create)
+        *(void **)&real_create = dlsym(RTLD_NEXT, "pthread_create");
+    struct thread *thread = atomic_load(&agent.active) ? take() : NULL;
+    if (!thread)
+        return real_create(ident, attributes, start, argument);
+    thread->start = start;
+    thread->start_argument = argument;
+    thread->is_main = false;
+    thread->blocks_signal = signals_sample_is_blocked();
+    int failed = real_create(ident, attributes, run, thread);
+    if (failed)
+        threads_free(thread);
+    return failed;
+}
+
+bool threads_init(void)
+{
+    threads = os_reserve(sizeof *threads * THREADS_MAX);
+    has_end_key = !pthread_key_create(&end_key, end);
+    return threads != NULL;
+}
+
+void threads_add_main(void)
+{
+    struct thread *thread = take();
+    if (!thread)
+        return;
+    thread->is_main = true;
+    begin(thread);
+    if (has_end_key)
+        pthread_setspecific(end_key, thread);
+}
+
+void threads_disown(void)
+{
+    self = NULL;
+}
+
+void threads_after_fork(void)
+{
+    unsigned used = threads_used();
+    for (unsigned i = 0; i < used; i++)
+        atomic_store(&threads[i].state, THREAD_FREE);
+    threads_disown(); /* timers are not inherited */
+    threads_add_main();
+}

@@ -1,0 +1,94 @@
+/*
+ * The threads of the process: a thread for each, with its CPU timer and what the
+ * handler and the sampler remember of it.
+ *
+ * A thread belongs to its thread while state is THREAD_LIVE.  Fields marked (own)
+ * are touched by that thread alone (mostly in the handler), (sampler) by the
+ * sampler thread alone; the rest is set before the thread goes live.
+ *
+ * Threads are found by interposing pthread_create; the program's first thread
+ * is registered by start.c.  A thread's end is seen by a key destructor.
+ */
+#ifndef AGENT_CORE_THREADS_H
+#define AGENT_CORE_THREADS_H
+
+#include "py/frames.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/* Where a writer of the timeline stands: its last entry may be continued. */
+struct log_cursor {
+    uint32_t id, epoch, skip;
+};
+
+/* A stack of an allocation that was looked up a moment ago (place.c). */
+struct known_stack {
+    uint64_t hash;
+    uint32_t node, epoch;
+};
+
+enum { THREADS_MAX = 4096, KNOWN_STACKS = 64 };
+enum thread_state { THREAD_FREE, THREAD_TAKEN, THREAD_LIVE, THREAD_ENDED };
+
+struct thread {
+    _Atomic uint32_t state;  /* enum thread_state */
+    _Atomic uint32_t serial; /* another thread of the same thread has another serial */
+    pid_t tid;
+    pthread_t ident;
+    int timer;
+    bool has_timer, is_main;
+    bool blocks_signal; /* inherited: the timers' signal is to look blocked (signals.h) */
+    uint16_t record;    /* id in the arena's thread section, 0: none */
+    void *(*start)(void *);
+    void *start_argument;
+
+    uint64_t begin_cpu_ns, begin_wall_ns;
+    uint64_t end_cpu_ns, end_wall_ns; /* set before the thread is THREAD_ENDED */
+    uint64_t last_cpu_ns;             /* (own) clock at the last sample */
+    uint64_t carry_ns;          /* (own) CPU of ended threads to be charged with the next sample */
+    uint32_t random;            /* (own) */
+    struct log_cursor log;      /* (own) */
+    uintptr_t root_frame;       /* (own) where its complete stacks end */
+    uint32_t root_misses;       /* (own) */
+    _Atomic uintptr_t tstate;   /* last seen Python thread state */
+    _Atomic uint32_t last_node; /* last CPU sample */
+
+    /* (sampler) */
+    uint32_t seen_serial;
+    uint64_t pass_cpu_ns, pass_wall_ns; /* clocks at the last pass */
+    uint64_t valid_cpu_ns;              /* clock when wait_node was read: still true if unchanged */
+    uint32_t wait_node, wait_kind;
+    uint64_t starved_ns;                     /* total at the last pass */
+    uint64_t pending_ns, pending_charged_ns; /* waits not yet placed */
+    uint64_t wait_ns, starve_ns, charge_ns;  /* of this pass */
+    bool runnable;                           /* of this pass: ready to run, or running */
+    bool placed;                             /* of this pass: wait_node and wait_kind are true */
+    uint32_t before_node, before_kind;       /* where it waited at the last pass, 0: it ran */
+    uint64_t waited_ns;                      /* in all */
+    struct log_cursor wait_log;
+    int syscall_fd, delay_fd;
+
+    struct py_frame frames[PY_FRAMES_MAX]; /* (own) */
+
+    /* (own) of allocations, which the handler may interrupt */
+    struct known_stack known_stacks[KNOWN_STACKS];
+    struct py_frame memory_frames[PY_FRAMES_MAX];
+};
+
+/* The calling thread's thread; NULL in threads we do not know. */
+struct thread *threads_self(void);
+struct thread *threads_at(unsigned index);
+unsigned threads_used(void); /* threads 0 .. used-1 have ever been taken */
+
+bool threads_init(void);
+void threads_add_main(void);   /* register the calling thread as the program's first */
+void threads_disown(void);     /* the calling thread is no longer sampled */
+void threads_after_fork(void); /* forget all but the calling thread, which becomes the main one */
+void threads_free(struct thread *thread); /* of an ended thread */
+uint64_t threads_next_interval_ns(struct thread *thread);
+
+#endif

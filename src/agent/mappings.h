@@ -1,8 +1,0 @@
-/* Mappings by the program's own code; see mappings.c. */
-#ifndef AGENT_MAPPINGS_H
-#define AGENT_MAPPINGS_H
-
-/* Find the functions we stand in front of.  Constructor only. */
-void mappings_init(void);
-
-#endif

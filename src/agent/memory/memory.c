@@ -1,0 +1,465 @@
+/*
+ * The recorder: life cycle, the lock, the choice of samples.  place.c says
+ * who allocates, records.c keeps what is recorded; see memory.h.
+ */
+#include "agent/memory/memory.h"
+
+#include "agent/core/agent.h"
+#include "agent/core/threads.h"
+#include "agent/hooks/heap.h"
+#include "agent/memory/blocks.h"
+#include "agent/memory/duty.h"
+#include "agent/memory/objects.h"
+#include "agent/memory/place.h"
+#include "agent/memory/records.h"
+#include "os/os.h"
+
+#include <errno.h>
+
+enum {
+    IDLE_BYTES = 1 << 20, /* until a thread that may not record asks again */
+    WINDOW_LEAST = 4096,
+    DENSE_SAMPLES = 4096, /* with the shortest interval; then twice as many with twice of it ... */
+    DENSE_SHIFT = 6,
+    PACE_SAMPLE = 6, /* what a sample costs, in frames of a stack: a tenth of a microsecond each */
+    PACE_PER_SEC = 25000, /* how many of these may be spent in the long run, */
+    PACE_AHEAD = 150000,  /* and at once */
+    COPIES_SHIFT = 2,     /* copies are many: their intervals are longer by this */
+    SPINS = 200,
+    FORK_WAIT_NS = 200000000,
+    DEFERRED_MAX = 64,
+    LOOK_EVERY = 4, /* passes between two looks at the resident size */
+};
+
+__thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
+
+static _Atomic bool active;
+static _Atomic bool is_forking; /* a thread has the lock for that */
+static _Atomic uint32_t locked;
+static _Atomic uint32_t *fork_mark; /* 0: a child that no fork handler knows of */
+static _Atomic uint64_t interval_bytes;
+static uint64_t allocation_samples; /* copies do not count for the dense start */
+static struct {
+    uint64_t at_ns; /* of the last look */
+    uint64_t spent; /* since then */
+    int64_t left;   /* that may be spent at once */
+    unsigned shift; /* intervals are longer by this */
+} pace;
+static _Atomic(void *) deferred[DEFERRED_MAX];
+static _Atomic bool has_deferred;
+
+/* ---- the lock ---- */
+
+/*
+ * A child made by the bare system call has the parent's arena, and perhaps a lock
+ * that a thread held which it does not have.  It records nothing.
+ */
+static void check_process(void)
+{
+    if (!fork_mark || atomic_load_explicit(fork_mark, memory_order_relaxed))
+        return;
+    atomic_store(&active, false);
+    atomic_store(&locked, 0);
+    atomic_store(fork_mark, 1);
+}
+
+/*
+ * False: not now.  While a process forks, the thread that does it has the lock and
+ * runs other libraries' fork handlers, which may wait for a lock that the calling
+ * thread has; so it does not wait for ever.
+ */
+static bool lock(void)
+{
+    uint64_t began_ns = 0;
+    memory_self.busy = true;
+    check_process();
+    for (unsigned spins = 1; atomic_exchange_explicit(&locked, 1, memory_order_acquire); spins++) {
+        if (spins % SPINS)
+            continue;
+        os_yield();
+        uint64_t now_ns = atomic_load(&is_forking) ? os_mono_ns() : 0;
+        if (now_ns && !began_ns)
+            began_ns = now_ns;
+        if (now_ns && now_ns - began_ns > FORK_WAIT_NS)
+            return memory_self.busy = false;
+    }
+    return true;
+}
+
+static void forget_deferred(void);
+
+static void unlock(void)
+{
+    if (atomic_load_explicit(&has_deferred, memory_order_relaxed))
+        forget_deferred();
+    atomic_store_explicit(&locked, 0, memory_order_release);
+    memory_self.busy = false;
+}
+
+/* ---- which are samples ---- */
+
+uint64_t memory_random(void)
+{
+    uint64_t x = memory_self.random;
+    if (!x)
+        x = ((uint64_t)(uintptr_t)&memory_self ^ os_mono_ns()) * 0x9E3779B97F4A7C15u | 1;
+    x ^= x << 13;
+    x ^= x >> 7;
+    x ^= x << 17;
+    return memory_self.random = x;
+}
+
+static uint64_t interval_for(uint64_t samples)
+{
+    uint64_t window = agent.control->allocation_window_bytes;
+    unsigned shift = DENSE_SHIFT;
+    for (uint64_t end = DENSE_SAMPLES, step = DENSE_SAMPLES; shift && samples >= end; shift--)
+        end += step *= 2;
+    window >>= shift > pace.shift ? shift - pace.shift : 0;
+    return window < WINDOW_LEAST ? WINDOW_LEAST : window;
+}
+
+static uint64_t large_bytes(void)
+{
+    uint64_t quarter = atomic_load_explicit(&interval_bytes, memory_order_relaxed) / 4;
+    return quarter > WIRE_LARGE_LEAST ? quarter : WIRE_LARGE_LEAST;
+}
+
+bool memory_is_ready(void)
+{
+    check_process();
+    return atomic_load_explicit(&active, memory_order_relaxed) && !memory_self.busy &&
+           atomic_load_explicit(&agent.control->on, memory_order_relaxed);
+}
+
+void memory_postpone(struct memory_gap *gap)
+{
+    gap->left_bytes = IDLE_BYTES;
+    gap->weight_bytes = 0;
+}
+
+static void draw(struct memory_gap *gap)
+{
+    uint64_t mean = atomic_load_explicit(&interval_bytes, memory_order_relaxed);
+    if (gap == &memory_self.copies)
+        mean <<= COPIES_SHIFT;
+    /* The first gap of a thread begins anywhere in an interval: short threads count right. */
+    uint64_t least = gap->weight_bytes ? mean / 2 : 0;
+    gap->left_bytes += (int64_t)(least + memory_random() % mean);
+    gap->weight_bytes = mean;
+}
+
+bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
+                   struct memory_sample *sample)
+{
+    sample->from = size_bytes - grown_bytes;
+    sample->exact = size_bytes >= large_bytes();
+    if (sample->exact) {
+        sample->bytes = grown_bytes;
+        sample->count = 1;
+        return grown_bytes > 0;
+    }
+    if (size_bytes >= WIRE_LARGE_LEAST)
+        gap->left_bytes -= (int64_t)grown_bytes;
+    if (gap->left_bytes >= 0)
+        return false;
+    if (!gap->weight_bytes) { /* the first look of a thread, or after a pause */
+        gap->left_bytes = -(int64_t)grown_bytes;
+        draw(gap);
+    }
+    uint64_t weight = 0, overshoot = 0;
+    while (gap->left_bytes < 0) {
+        overshoot = (uint64_t)-gap->left_bytes;
+        weight += gap->weight_bytes;
+        draw(gap);
+    }
+    if (!weight)
+        return false;
+    sample->bytes = weight;
+    sample->from = overshoot < size_bytes ? size_bytes - overshoot : 0;
+    sample->count = grown_bytes ? (weight + grown_bytes / 2) / grown_bytes : 1;
+    if (!sample->count)
+        sample->count = 1;
+    return true;
+}
+
+void memory_lost(void)
+{
+    arena_lost(&agent.arena, WIRE_LOST_ALLOCATION);
+}
+
+static void set_interval(void)
+{
+    uint64_t bytes = interval_for(allocation_samples);
+    atomic_store_explicit(&interval_bytes, bytes, memory_order_relaxed);
+    atomic_store_explicit(&agent.arena.header->memory.interval_bytes, bytes, memory_order_relaxed);
+}
+
+/*
+ * A program that allocates gigabytes a second, or deep down in its calls, would pay
+ * more for samples than anybody needs: intervals become longer while it does, and
+ * shorter again.
+ */
+static void keep_pace(uint64_t now_ns)
+{
+    int64_t due = (int64_t)((now_ns - pace.at_ns) / (1000000000 / PACE_PER_SEC));
+    int64_t spent = (int64_t)pace.spent;
+    pace.left += due - spent;
+    if (pace.left > PACE_AHEAD)
+        pace.left = PACE_AHEAD;
+    if (pace.left < -PACE_AHEAD)
+        pace.left = -PACE_AHEAD;
+    if (pace.left < 0) {
+        for (int64_t halved = spent; halved > due && pace.shift < DENSE_SHIFT; halved /= 2)
+            pace.shift++;
+    }
+    if (pace.shift && spent * 4 < due)
+        pace.shift--;
+    pace.spent = 0;
+    pace.at_ns = now_ns;
+    set_interval();
+}
+
+/* ---- recording ---- */
+
+void memory_record(const void *block, struct memory_sample *sample)
+{
+    memory_self.busy = true;
+    int saved = errno;
+    uint32_t frames, node = place_node(&frames);
+    bool ok = false;
+    if (lock()) {
+        uint32_t site = place_site(node, sample->kind, sample->caller);
+        ok = site && records_add(block, site, sample);
+        if (ok) {
+            pace.spent += PACE_SAMPLE + frames;
+            allocation_samples++;
+            set_interval();
+        }
+        unlock();
+    }
+    if (!ok)
+        memory_lost();
+    errno = saved;
+}
+
+void memory_record_copy(const struct memory_sample *sample)
+{
+    memory_self.busy = true;
+    int saved = errno;
+    uint32_t frames, node = place_node(&frames), site = 0;
+    if (lock()) {
+        site = place_site(node, sample->kind, sample->caller);
+        if (site) {
+            pace.spent += PACE_SAMPLE + frames;
+            records_add_copy(site, sample);
+        }
+        unlock();
+    }
+    if (!site)
+        memory_lost();
+    errno = saved;
+}
+
+void *memory_take_slot(size_t size_bytes, size_t align_bytes)
+{
+    void *slot = NULL;
+    if (lock()) {
+        slot = blocks_take(size_bytes, align_bytes);
+        unlock();
+    }
+    if (!slot)
+        memory_lost();
+    return slot;
+}
+
+static void forget_locked(void *block)
+{
+    uint32_t records = records_of(block);
+    if (!blocks_is_slot(block))
+        blocks_remove(block);
+    if (atomic_load_explicit(&active, memory_order_relaxed))
+        records_release(records);
+    if (blocks_is_slot(block))
+        blocks_give(block);
+}
+
+/* Blocks freed by signal handlers that came in while their thread held the lock. */
+static void forget_deferred(void)
+{
+    atomic_store(&has_deferred, false);
+    for (int i = 0; i < DEFERRED_MAX; i++) {
+        void *block = atomic_exchange(&deferred[i], NULL);
+        if (!block)
+            continue;
+        forget_locked(block);
+        if (!blocks_is_slot(block))
+            heap_free_untracked(block);
+    }
+}
+
+static void defer(void *block)
+{
+    for (int i = 0; i < DEFERRED_MAX; i++) {
+        void *expected = NULL;
+        if (atomic_compare_exchange_strong(&deferred[i], &expected, block)) {
+            atomic_store(&has_deferred, true);
+            return;
+        }
+    }
+    /* No room: the block is never freed, which costs its memory and nothing else. */
+}
+
+bool memory_forget(void *block)
+{
+    if (memory_self.busy || !lock()) {
+        defer(block);
+        return false;
+    }
+    forget_locked(block);
+    unlock();
+    return true;
+}
+
+void memory_give_slot(void *slot)
+{
+    memory_forget(slot);
+}
+
+bool memory_detach(const void *block, uint32_t *records)
+{
+    if (memory_self.busy || !lock())
+        return false;
+    *records = records_take(block);
+    unlock();
+    return true;
+}
+
+void memory_attach(const void *block, uint32_t records, uint64_t size_bytes)
+{
+    if (!records)
+        return;
+    if (!lock()) { /* they stay on the books, of no block */
+        memory_lost();
+        return;
+    }
+    if (atomic_load_explicit(&active, memory_order_relaxed) &&
+        !records_put(block, records, size_bytes))
+        memory_lost();
+    unlock();
+}
+
+void memory_forget_modules(void)
+{
+    if (!atomic_load(&active) || memory_self.busy || !lock())
+        return;
+    place_forget_modules();
+    unlock();
+}
+
+/* ---- life cycle ---- */
+
+static void begin_counting(void)
+{
+    records_begin();
+    allocation_samples = 0;
+    pace.spent = 0;
+    pace.left = PACE_AHEAD;
+    pace.shift = 0;
+    pace.at_ns = os_mono_ns();
+    set_interval();
+    memory_self.heap = memory_self.objects = (struct memory_gap){0};
+    memory_self.growth = memory_self.copies = (struct memory_gap){0};
+}
+
+void memory_prepare(void)
+{
+    if (agent.control->allocation_window_bytes)
+        objects_prepare();
+}
+
+void memory_start(void)
+{
+    if (!agent.control->allocation_window_bytes)
+        return;
+    memory_self.busy = true;
+    fork_mark = os_fork_mark();
+    if (fork_mark)
+        atomic_store(fork_mark, 1);
+    bool has_room = blocks_init() && place_init();
+    if (has_room) {
+        begin_counting();
+        heap_follow();
+        atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
+        atomic_store(&active, true);
+    }
+    memory_self.busy = false;
+    if (has_room && !objects_install())
+        atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_NO_OBJECTS);
+}
+
+void memory_stop(void)
+{
+    atomic_store(&active, false);
+}
+
+void memory_before_fork(void)
+{
+    if (!atomic_load(&active) || memory_self.busy || !lock())
+        return;
+    atomic_store(&is_forking, true);
+    memory_self.forking = true; /* stays busy: other handlers may allocate */
+}
+
+void memory_after_fork(bool is_child)
+{
+    if (!atomic_load(&active) || (!memory_self.forking && !is_child))
+        return;
+    memory_self.forking = false;
+    atomic_store(&is_forking, false);
+    if (is_child) {
+        /* Whoever held the lock is not in this process: it is ours now. */
+        memory_self.busy = true;
+        atomic_store(&locked, 1);
+        if (fork_mark)
+            atomic_store(fork_mark, 1);
+        if (atomic_load(&agent.active)) {
+            blocks_forget();
+            place_reset();
+            duty_after_fork();
+            begin_counting();
+            atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
+        } else {
+            memory_stop();
+        }
+    }
+    unlock();
+}
+
+void memory_end(void)
+{
+    if (atomic_load(&active))
+        records_look_at_end();
+}
+
+void memory_disown(void)
+{
+    memory_self.busy = true;
+}
+
+void memory_pass(uint64_t now_mono_ns)
+{
+    static unsigned passes;
+    if (!atomic_load(&active))
+        return;
+    if (lock()) {
+        records_note_total();
+        keep_pace(now_mono_ns);
+        unlock();
+    }
+    memory_self.busy = true; /* as memory_disown() left it */
+    if (passes++ % LOOK_EVERY == 0) {
+        records_look();
+        place_expire();
+    }
+}

@@ -1,0 +1,127 @@
+/*
+ * The recorder of memory: which allocations are samples, and what becomes of
+ * them.  The hooks (heap.c, objects.c, copies.c, mappings.c) count bytes down
+ * and come here when a count runs out; sampled blocks are followed until they
+ * are freed, so that live memory is known by stack at any time.
+ *
+ * Sampling.  Large blocks (64 KiB, later a quarter of T) are all recorded, exactly.
+ * Of the rest each thread takes one every `interval` bytes: the gaps are drawn
+ * from [T/2, 3T/2), the sample weighs T.  T grows with the number of samples,
+ * from a small part of the session's window up to all of it: a short program gets
+ * many samples, a long one costs little.  And T grows while samples cost more than
+ * they should (the pace, memory.c), and falls back afterwards.
+ *
+ * Contexts.  All hooks run in the program's threads, anywhere a malloc can be:
+ * nothing here allocates, blocks on anything of the program's, or changes errno.
+ * One spin lock protects the records; it is held for less than a microsecond.
+ * A thread that is inside (`busy`: a signal handler came in between) takes no
+ * sample, and what it frees is set aside until the lock is given back.
+ */
+#ifndef AGENT_MEMORY_MEMORY_H
+#define AGENT_MEMORY_MEMORY_H
+
+#include "wire/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Bytes until the next sample, and what that will weigh. */
+struct memory_gap {
+    int64_t left_bytes; /* < 0: now */
+    uint64_t weight_bytes;
+};
+
+/*
+ * A small Python object that was chosen as a sample: it is asked for as a larger
+ * one, so that CPython's allocator passes the request on to malloc(), which is to
+ * record it like this (see objects.h).  Meanwhile the heap's gap stands below
+ * zero, so that malloc() looks.
+ */
+struct memory_promotion {
+    bool is_due;
+    bool is_growth;                     /* of a block that is being copied into this one */
+    size_t size_bytes;                  /* what it is really for */
+    uint64_t weight_bytes, from, count; /* weight 0: only a question whether it arrives */
+    int64_t heap_left_bytes;            /* to be put back */
+    int64_t copies_left_bytes;          /* as well */
+    void *block;                        /* where it is now; NULL: in no slot */
+    size_t copied_bytes;                /* growth: what was copied to there */
+};
+/* What is asked for, and with what CPython's debug hooks add to it. */
+enum { MEMORY_PROMOTED_LEAST = 513, MEMORY_PROMOTED_MOST = 513 + 64 };
+
+struct memory_thread {
+    struct memory_gap heap, objects, growth, copies;
+    uint64_t random;
+    struct memory_promotion promotion;
+    uint32_t objects_drawn_for, growth_drawn_for; /* duty_factor when those gaps were drawn */
+    bool busy;
+    bool forking;
+};
+
+/* The calling thread's; constant-initialised, so that any malloc() of any thread may use it. */
+extern __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
+
+/* A block, or the part by which one grew, that is to be recorded. */
+struct memory_sample {
+    enum wire_site_kind kind;
+    const void *caller; /* return address of the allocating call */
+    uint64_t bytes;     /* what it stands for */
+    uint64_t from;      /* offset in the block */
+    uint64_t count;     /* allocations it stands for */
+    bool exact;
+};
+
+/* Before Python is initialised / at the program's start, with the GIL. */
+void memory_prepare(void);
+void memory_start(void);
+void memory_before_fork(void);
+void memory_after_fork(bool is_child);
+/* Nothing is recorded from now on; sampled blocks are still recognised. */
+void memory_stop(void);
+/* The process is about to end, in whatever context. */
+void memory_end(void);
+/* Each pass of the sampler thread, which is marked by memory_disown() so that nothing it does is
+ * recorded. */
+void memory_disown(void);
+void memory_pass(uint64_t now_mono_ns);
+
+/* May the calling thread record now? */
+bool memory_is_ready(void);
+
+/*
+ * The gap ran out (or the block is large: then it was not counted down yet).  Is
+ * this a sample?  `grown_bytes` of a block that now has `size_bytes`.  Draws the
+ * next gap.
+ */
+bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
+                   struct memory_sample *sample);
+uint64_t memory_random(void);
+/* Not recording: leave this thread alone for a while. */
+void memory_postpone(struct memory_gap *gap);
+
+/* A slot (blocks.h) for a small sample; NULL: none left. */
+void *memory_take_slot(size_t size_bytes, size_t align_bytes);
+void memory_give_slot(void *slot);
+
+/* Records `sample` for the block; one more if it has some already (and then exactly from where they
+ * end, if they are exact). */
+void memory_record(const void *block, struct memory_sample *sample);
+/* A copy of so many bytes: nothing stays of it but the count. */
+void memory_record_copy(const struct memory_sample *sample);
+void memory_lost(void);
+
+/* The block is about to be freed: forget it.  False: the caller must not free it now, that will be
+ * done later (in signal handlers, or while the process forks). */
+bool memory_forget(void *block);
+
+/* Around a realloc: take the block's records / put them to where it is now, `size_bytes` large.
+ * False: they cannot be taken now, the block must stay where it is until it is forgotten. */
+bool memory_detach(const void *block, uint32_t *records);
+void memory_attach(const void *block, uint32_t records, uint64_t size_bytes);
+
+/* A library was unloaded: its addresses may soon be another's. */
+void memory_forget_modules(void);
+
+#endif

@@ -1,0 +1,182 @@
+#include "agent/memory/place.h"
+
+#include "agent/core/agent.h"
+#include "agent/core/threads.h"
+#include "agent/cpu/tick.h"
+#include "os/module.h"
+#include "os/os.h"
+
+#include <string.h>
+
+enum { SITE_ENTRIES = 131072, PROBES_MAX = 64, MODULES_MAX = 512, PATH_BYTES_MAX = 1024 };
+
+struct known_module {
+    uintptr_t start, end;
+    uint32_t id;
+};
+
+static uint32_t *sites; /* open addressing; entries are record ids */
+static const size_t sites_bytes = SITE_ENTRIES * sizeof *sites;
+static struct known_module modules[MODULES_MAX];
+static unsigned module_count;
+static _Atomic uint32_t stack_epoch = 1;
+static _Atomic bool has_begun; /* the main thread was seen in a frame: no longer compiling */
+
+bool place_init(void)
+{
+    sites = os_reserve(sites_bytes);
+    return sites != NULL;
+}
+
+void place_reset(void)
+{
+    os_discard(sites, sites_bytes);
+    module_count = 0;
+    place_expire();
+}
+
+void place_expire(void)
+{
+    atomic_fetch_add(&stack_epoch, 1);
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 29;
+}
+
+/*
+ * Programs allocate with the same few stacks again and again.  What a stack was
+ * found to be is remembered for a moment, by all its code objects and
+ * instructions; not for longer, since code objects can be replaced.
+ */
+static uint32_t stack_node(struct thread *thread, const struct py_walk *walk)
+{
+    uint64_t hash = walk->count + (walk->bad ? 1000 : 0) + (walk->truncated ? 2000 : 0);
+    for (uint32_t i = 0; i < walk->count; i++) {
+        const struct py_frame *frame = &thread->memory_frames[i];
+        hash = mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->at << 40 ^ frame->direct);
+    }
+    struct known_stack *known = &thread->known_stacks[hash >> 32 & (KNOWN_STACKS - 1)];
+    uint32_t epoch = atomic_load_explicit(&stack_epoch, memory_order_relaxed);
+    if (known->hash == hash && known->epoch == epoch && known->node)
+        return known->node;
+    uint32_t node = tables_stack(&agent.tables, &agent.layout, thread->memory_frames, walk);
+    *known = (struct known_stack){hash, node, epoch};
+    return node;
+}
+
+static uint32_t root(enum wire_frame frame)
+{
+    return tables_node(&agent.tables, 0, frame, 0, 0, 0);
+}
+
+uint32_t place_node(uint32_t *frames)
+{
+    *frames = 0;
+    struct thread *thread = threads_self();
+    uintptr_t tstate = (uintptr_t)agent.current_tstate();
+    uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
+    if (!tstate)
+        return root(thread && thread->is_main ? WIRE_FRAME_INTERPRETER : WIRE_FRAME_NO_PYTHON);
+    if (!thread || state == WIRE_STACKS_UNKNOWN_PYTHON || state == WIRE_STACKS_SELFCHECK)
+        return root(WIRE_FRAME_UNKNOWN);
+    struct py_walk walk;
+    frames_walk(&agent.layout, agent.code_type, tstate, thread->memory_frames, &walk);
+    *frames = walk.count;
+    if (!tick_layout_fits(tstate, thread, thread->memory_frames, &walk))
+        return root(WIRE_FRAME_UNKNOWN);
+    if (!walk.count)
+        return root(walk.bad ? WIRE_FRAME_UNKNOWN : WIRE_FRAME_INTERPRETER);
+    if (thread->is_main)
+        atomic_store_explicit(&has_begun, true, memory_order_relaxed);
+    return stack_node(thread, &walk);
+}
+
+bool place_has_ended(void)
+{
+    const struct thread *thread = threads_self();
+    if (!thread || !thread->is_main || !agent.has_layout ||
+        !atomic_load_explicit(&has_begun, memory_order_relaxed))
+        return false;
+    /* Not the current thread state: that may be a subinterpreter's, which ends before the program.
+     */
+    return !agent.current_tstate() || !frames_any(&agent.layout, agent.main_tstate);
+}
+
+/* ---- libraries ---- */
+
+static uint32_t new_module(const struct module *module)
+{
+    const char *path = module->name;
+    size_t length = strlen(path);
+    if (length > PATH_BYTES_MAX)
+        length = PATH_BYTES_MAX;
+    uint32_t id = arena_append(&agent.arena, WIRE_MODULE, 1);
+    uint32_t text = length ? arena_append(&agent.arena, WIRE_BLOB, (uint32_t)length) : 0;
+    if (!id)
+        return 0;
+    struct wire_module *record = arena_record(&agent.arena, WIRE_MODULE, id);
+    record->start = module->start;
+    record->end = module->end;
+    if (text) {
+        char *to = arena_record(&agent.arena, WIRE_BLOB, text);
+        for (size_t i = 0; i < length; i++)
+            to[i] = path[i];
+        record->path = (struct wire_span){text, (uint32_t)length};
+    }
+    return id;
+}
+
+static uint32_t module_of(uintptr_t address)
+{
+    for (unsigned i = 0; i < module_count; i++)
+        if (address - modules[i].start < modules[i].end - modules[i].start)
+            return modules[i].id;
+    struct module module;
+    if (module_count == MODULES_MAX || !module_find(address, &module))
+        return 0;
+    uint32_t id = new_module(&module);
+    modules[module_count++] = (struct known_module){module.start, module.end, id};
+    return id;
+}
+
+void place_forget_modules(void)
+{
+    module_count = 0;
+}
+
+/* ---- sites ---- */
+
+static uint32_t new_site(uint32_t node, enum wire_site_kind kind, uint32_t module)
+{
+    uint32_t id = arena_append(&agent.arena, WIRE_SITE, 1);
+    if (!id)
+        return 0;
+    struct wire_site *site = arena_record(&agent.arena, WIRE_SITE, id);
+    site->node = node;
+    site->module = module;
+    atomic_store_explicit(&site->kind, kind, memory_order_release);
+    return id;
+}
+
+uint32_t place_site(uint32_t node, enum wire_site_kind kind, const void *caller)
+{
+    uintptr_t address = (uintptr_t)caller;
+    uint32_t module = 0;
+    if (kind == WIRE_SITE_NATIVE && py_range_has(&agent.regions.interpreter, address))
+        kind = WIRE_SITE_PYTHON;
+    else if (kind == WIRE_SITE_NATIVE || kind == WIRE_SITE_MAPPED)
+        module = module_of(address);
+    uint64_t hash = mix(mix(0, (uint64_t)node << 32 | module), kind) >> 16;
+    for (int probe = 0; probe < PROBES_MAX; probe++, hash++) {
+        uint32_t *entry = &sites[hash & (SITE_ENTRIES - 1)];
+        if (!*entry)
+            return *entry = new_site(node, kind, module);
+        const struct wire_site *site = arena_record(&agent.arena, WIRE_SITE, *entry);
+        if (site->node == node && site->module == module && atomic_load(&site->kind) == kind)
+            return *entry;
+    }
+    return 0;
+}

@@ -1,0 +1,348 @@
+#include "agent/memory/records.h"
+
+#include "agent/core/agent.h"
+#include "agent/memory/blocks.h"
+#include "agent/memory/place.h"
+#include "os/os.h"
+
+enum { CPU_READ_NS = 1000000 };
+
+static uint32_t free_blocks; /* chain of block records in no use */
+static uint32_t foot_skip;
+static uint64_t cpu_read_at_ns; /* when the process's CPU clock was read, */
+static uint32_t cpu_ms;         /* and what it said */
+static uint64_t foot_last_live; /* at the last entry of the footprint's course */
+static _Atomic bool has_seen_end;
+
+static struct wire_memory *totals(void)
+{
+    return &agent.arena.header->memory;
+}
+
+/* ---- the whole, and its course ---- */
+
+static struct wire_site *site_at(uint32_t id)
+{
+    return arena_record(&agent.arena, WIRE_SITE, id);
+}
+
+static struct wire_block *block_at(uint32_t id)
+{
+    return arena_record(&agent.arena, WIRE_BLOCK, id);
+}
+
+static uint64_t get(const _Atomic uint64_t *value)
+{
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static void set(_Atomic uint64_t *value, uint64_t to)
+{
+    atomic_store_explicit(value, to, memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *value, uint64_t change)
+{
+    set(value, get(value) + change); /* the lock makes this one writer */
+}
+
+static uint64_t since_start_ns(void)
+{
+    return os_mono_ns() - agent.arena.header->start_mono_ns;
+}
+
+static uint32_t cpu_ms_now(void)
+{
+    return (uint32_t)((os_process_cpu_ns() - agent.arena.header->start_cpu_ns) / 1000000);
+}
+
+/* At most a millisecond old: that clock is a call into the kernel. */
+static uint32_t recent_cpu_ms(uint64_t at_ns)
+{
+    if (at_ns - cpu_read_at_ns > CPU_READ_NS) {
+        cpu_ms = cpu_ms_now();
+        cpu_read_at_ns = at_ns;
+    }
+    return cpu_ms;
+}
+
+static void note_foot(uint32_t site, enum wire_foot_kind kind, uint64_t at_ns)
+{
+    if (foot_skip++ % (uint32_t)get(&totals()->foot_stride))
+        return;
+    uint32_t id = arena_append(&agent.arena, WIRE_FOOT, 1);
+    if (!id)
+        return;
+    struct wire_foot *foot = arena_record(&agent.arena, WIRE_FOOT, id);
+    foot->at_ns = at_ns;
+    foot->at_cpu_ms = recent_cpu_ms(at_ns);
+    foot_last_live = get(&totals()->live_bytes);
+    foot->live_kib = (uint32_t)(foot_last_live >> 10);
+    foot->site_live_kib = site ? (uint32_t)(get(&site_at(site)->live_bytes) >> 10) : 0;
+    foot->site = site;
+    atomic_store_explicit(&foot->published, kind, memory_order_release);
+}
+
+/* Live bytes of a site and of all; the peak keeps what each site had when it was reached. */
+static void change_live(uint32_t id, uint64_t change, bool grows, uint64_t at_ns)
+{
+    struct wire_memory *all = totals();
+    struct wire_site *site = site_at(id);
+    uint32_t epoch = atomic_load_explicit(&all->peak_epoch, memory_order_relaxed);
+    if (atomic_load_explicit(&site->peak_epoch, memory_order_relaxed) != epoch) {
+        set(&site->at_peak_bytes, get(&site->live_bytes));
+        atomic_store_explicit(&site->peak_epoch, epoch, memory_order_relaxed);
+    }
+    uint64_t signed_change = grows ? change : (uint64_t)0 - change;
+    uint32_t kind = atomic_load_explicit(&site->kind, memory_order_relaxed);
+    add(&site->live_bytes, signed_change);
+    add(&all->live_bytes, signed_change);
+    if (kind == WIRE_SITE_PYTHON)
+        add(&all->live_python_bytes, signed_change);
+    else if (kind == WIRE_SITE_MAPPED)
+        add(&all->live_mapped_bytes, signed_change);
+    if (!grows)
+        return;
+    if (get(&site->live_bytes) > get(&site->most_bytes))
+        set(&site->most_bytes, get(&site->live_bytes));
+    if (get(&all->live_bytes) > get(&all->peak_bytes)) {
+        set(&all->peak_bytes, get(&all->live_bytes));
+        set(&all->peak_python_bytes, get(&all->live_python_bytes));
+        set(&all->peak_at_ns, at_ns);
+        atomic_store_explicit(&all->peak_site, id, memory_order_relaxed);
+        atomic_store_explicit(&all->peak_epoch, epoch + 1, memory_order_relaxed);
+    }
+}
+
+/* Every other entry goes when there is no more room. */
+static void compact(void)
+{
+    struct wire_section *s = &agent.arena.header->sections[WIRE_FOOT];
+    uint32_t used = atomic_load(&s->used), kept = 1;
+    if (used < s->capacity - s->capacity / 8)
+        return;
+    for (uint32_t i = 1; i < used; i += 2)
+        *(struct wire_foot *)arena_record(&agent.arena, WIRE_FOOT, kept++) =
+            *(struct wire_foot *)arena_record(&agent.arena, WIRE_FOOT, i);
+    for (uint32_t i = kept; i < used; i++)
+        atomic_store(&((struct wire_foot *)arena_record(&agent.arena, WIRE_FOOT, i))->published, 0);
+    atomic_store(&s->used, kept);
+    add(&totals()->foot_stride, get(&totals()->foot_stride));
+}
+
+/* ---- resident memory ---- */
+
+static void look(void)
+{
+    struct wire_memory *all = totals();
+    uint64_t file_bytes;
+    set(&all->look.at_cpu_ms, cpu_ms_now());
+    set(&all->look.rss_bytes, os_rss_bytes(&file_bytes));
+    set(&all->look.file_bytes, file_bytes);
+    set(&all->look.live_bytes, get(&all->live_bytes));
+    set(&all->look.live_python_bytes, get(&all->live_python_bytes));
+    set(&all->look.live_mapped_bytes, get(&all->live_mapped_bytes));
+}
+
+void records_look(void)
+{
+    if (!atomic_load(&has_seen_end))
+        look();
+}
+
+void records_look_at_end(void)
+{
+    if (!atomic_exchange(&has_seen_end, true))
+        look();
+}
+
+/* ---- blocks ---- */
+
+static void count_sample(uint32_t id, const struct memory_sample *sample)
+{
+    struct wire_memory *all = totals();
+    struct wire_site *site = site_at(id);
+    add(&site->allocated_bytes, sample->bytes);
+    add(&site->count, sample->count);
+    add(&site->samples, 1);
+    add(&all->samples, 1);
+    add(sample->kind == WIRE_SITE_COPY ? &all->copied_bytes : &all->allocated_bytes, sample->bytes);
+}
+
+static uint32_t take_block(void)
+{
+    uint32_t id = free_blocks;
+    if (!id)
+        return arena_append(&agent.arena, WIRE_BLOCK, 1);
+    free_blocks = block_at(id)->next;
+    return id;
+}
+
+static void give_block(uint32_t id)
+{
+    struct wire_block *block = block_at(id);
+    atomic_store_explicit(&block->site, 0, memory_order_relaxed);
+    block->next = free_blocks;
+    free_blocks = id;
+}
+
+uint32_t records_of(const void *block)
+{
+    return blocks_is_slot(block) ? *blocks_slot_record(block) : blocks_get(block);
+}
+
+static bool set_records(const void *block, uint32_t records)
+{
+    if (blocks_is_slot(block))
+        return *blocks_slot_record(block) = records, true;
+    if (records)
+        return blocks_put(block, records);
+    blocks_remove(block);
+    return true;
+}
+
+void records_release(uint32_t id)
+{
+    bool has_ended = place_has_ended();
+    uint64_t at_ns = since_start_ns();
+    if (has_ended)
+        records_look_at_end();
+    while (id) {
+        struct wire_block *block = block_at(id);
+        uint32_t next = block->next, site = atomic_load(&block->site);
+        if (!has_ended) {
+            change_live(site, block->bytes, false, at_ns);
+            note_foot(site, WIRE_FOOT_FREED, at_ns);
+            give_block(id);
+        }
+        id = next;
+    }
+}
+
+/*
+ * Growth of a large block.  It begins where the last record ends, not where the
+ * allocator's rounding of the old size ended; and when the same stack enlarges
+ * it again and again, one record grows.
+ */
+static bool extend_last(uint32_t head, uint32_t site, struct memory_sample *sample)
+{
+    struct wire_block *block = block_at(head);
+    if (!head || !sample->exact || !(block->flags & WIRE_BLOCK_EXACT) ||
+        block->from + block->bytes > sample->from)
+        return false;
+    uint64_t end = block->from + block->bytes;
+    sample->bytes += sample->from - end;
+    sample->from = end;
+    if (atomic_load(&block->site) != site)
+        return false;
+    block->bytes += sample->bytes;
+    block->flags |= WIRE_BLOCK_GREW;
+    return true;
+}
+
+static bool add_block(const void *block, uint32_t head, uint32_t site,
+                      const struct memory_sample *sample, uint64_t at_ns)
+{
+    uint32_t id = take_block();
+    if (!id)
+        return false;
+    if (!set_records(block, id)) {
+        give_block(id);
+        return false;
+    }
+    struct wire_block *record = block_at(id);
+    record->next = head;
+    record->bytes = sample->bytes;
+    record->from = sample->from;
+    record->at_cpu_ms = recent_cpu_ms(at_ns);
+    record->flags = sample->exact ? WIRE_BLOCK_EXACT : 0;
+    atomic_store_explicit(&record->site, site, memory_order_release);
+    return true;
+}
+
+bool records_add(const void *block, uint32_t site, struct memory_sample *sample)
+{
+    uint32_t head = records_of(block);
+    uint64_t at_ns = since_start_ns();
+    if (!extend_last(head, site, sample) && !add_block(block, head, site, sample, at_ns))
+        return false;
+    count_sample(site, sample);
+    change_live(site, sample->bytes, true, at_ns);
+    note_foot(site, WIRE_FOOT_ALLOCATED, at_ns);
+    return true;
+}
+
+void records_add_copy(uint32_t site, const struct memory_sample *sample)
+{
+    count_sample(site, sample);
+}
+
+uint32_t records_take(const void *block)
+{
+    uint32_t head = records_of(block);
+    set_records(block, 0);
+    return head;
+}
+
+/* Cut the records of a block that shrank; gives the new head.  The last one made stays first. */
+static uint32_t cut(uint32_t head, uint64_t size_bytes)
+{
+    uint64_t at_ns = since_start_ns();
+    uint32_t *link = &head;
+    for (uint32_t id = head, next; id; id = next) {
+        struct wire_block *block = block_at(id);
+        uint32_t site = atomic_load(&block->site);
+        next = block->next;
+        uint64_t gone = 0;
+        if (block->from >= size_bytes)
+            gone = block->bytes;
+        else if ((block->flags & WIRE_BLOCK_EXACT) && block->from + block->bytes > size_bytes)
+            gone = block->from + block->bytes - size_bytes;
+        if (gone) {
+            change_live(site, gone, false, at_ns);
+            note_foot(site, WIRE_FOOT_FREED, at_ns);
+            block->bytes -= gone;
+        }
+        if (block->bytes) {
+            link = &block->next;
+        } else {
+            *link = next;
+            give_block(id);
+        }
+    }
+    return head;
+}
+
+bool records_put(const void *block, uint32_t head, uint64_t size_bytes)
+{
+    uint32_t kept = cut(head, size_bytes);
+    if (!kept || set_records(block, kept))
+        return true;
+    records_release(kept);
+    return false;
+}
+
+/* ---- called now and then ---- */
+
+void records_note_total(void)
+{
+    if (get(&totals()->live_bytes) != foot_last_live) {
+        foot_skip = 0;
+        note_foot(0, WIRE_FOOT_LOOK, since_start_ns());
+    }
+    compact();
+}
+
+void records_begin(void)
+{
+    free_blocks = 0;
+    foot_skip = 0;
+    foot_last_live = 0;
+    cpu_read_at_ns = 0;
+    cpu_ms = 0;
+    atomic_store(&totals()->peak_epoch, 1);
+    atomic_store(&has_seen_end, false);
+    look();
+    set(&totals()->start_rss_bytes, get(&totals()->look.rss_bytes));
+    set(&totals()->start_file_bytes, get(&totals()->look.file_bytes));
+}
