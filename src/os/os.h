@@ -41,6 +41,10 @@ bool os_commit(void *addresses, size_t size_bytes);
  * the system cannot; then descriptors must not be kept open.
  */
 bool os_private_descriptors(void);
+/* The same of its working and root directory, and so of the file system it sees: a program that
+ * enters another root or mount namespace leaves the thread where it is, and may do so although it
+ * is not alone. */
+void os_private_directory(void);
 
 /* What a blocked thread waits for, as far as the system tells. */
 struct os_wait {
@@ -61,6 +65,13 @@ uint64_t os_peak_rss_bytes(void);
 /* Resident memory, and the part of it that is pages of files and shared memory. */
 uint64_t os_rss_bytes(uint64_t *file_bytes);
 void os_yield(void); /* let another thread run */
+
+/* Sleep so long, or until *word is not 0 and somebody wakes who sleeps there. */
+void os_sleep(uint64_t ns, _Atomic uint32_t *word);
+void os_wake(_Atomic uint32_t *word);
+/* A thread that has ended is a thread of the process for some microseconds more.  Not from a
+ * handler; gives up after a tenth of a second. */
+void os_wait_for_end(pid_t tid);
 
 /* A word that is zero in a forked child, even if it was forked behind libc's back.  NULL: cannot.
  */

@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -159,6 +162,13 @@ bool os_private_descriptors(void)
     /* Closing the copies does not touch the program's record locks: those belong to its own table.
      */
     return !syscall(SYS_close_range, 0u, ~0u, CLOSE_RANGE_UNSHARE);
+}
+
+void os_private_directory(void)
+{
+    int saved = errno;
+    syscall(SYS_unshare, CLONE_FS);
+    errno = saved;
 }
 
 static char *put_number(char *at, unsigned long value)
@@ -326,4 +336,29 @@ uint64_t os_rss_bytes(uint64_t *file_bytes)
 void os_yield(void)
 {
     syscall(SYS_sched_yield);
+}
+
+void os_sleep(uint64_t ns, _Atomic uint32_t *word)
+{
+    int saved = errno;
+    struct timespec most = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, &most, NULL, 0);
+    errno = saved;
+}
+
+void os_wake(_Atomic uint32_t *word)
+{
+    int saved = errno;
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+    errno = saved;
+}
+
+void os_wait_for_end(pid_t tid)
+{
+    enum { MOST_NS = 100000000 };
+    int saved = errno;
+    uint64_t began_ns = os_mono_ns();
+    while (!syscall(SYS_tgkill, getpid(), tid, 0) && os_mono_ns() - began_ns < MOST_NS)
+        os_yield();
+    errno = saved;
 }

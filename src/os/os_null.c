@@ -119,3 +119,19 @@ _Atomic uint32_t *os_fork_mark(void)
 {
     return NULL;
 }
+
+void os_private_directory(void)
+{
+}
+
+void os_sleep(uint64_t ns, _Atomic uint32_t *word)
+{
+}
+
+void os_wake(_Atomic uint32_t *word)
+{
+}
+
+void os_wait_for_end(pid_t tid)
+{
+}

@@ -110,6 +110,10 @@ void report_notes_add(struct report *report, const struct recording *recording)
     for (int k = 0; k < WIRE_SECTIONS; k++)
         report->dropped[k] += recording->sections[k].dropped;
     note_python(report, &recording->header);
+    if (atomic_load(&recording->header.flags) & WIRE_PROCESS_CONFINED)
+        report_note(report,
+                    "process %d installed a seccomp filter: it is in here up to that moment",
+                    (int)recording->header.pid);
     if (recording->is_cut && report->unreadable++ < UNREADABLE_NOTED_MAX)
         report_note(report, "the recording of process %d is cut off: what is missing is unknown",
                     (int)recording->header.pid);

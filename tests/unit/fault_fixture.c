@@ -2,11 +2,15 @@
  * Preloaded behind the agent, makes one system call of the agent fail, named by
  * the environment variable FAULT; see test_faults.py.  Calls of the program
  * itself go through.
+ *
+ * For test_forks.py: makes fork() slow, and has what Python programs cannot do
+ * while one of their threads forks, since that one has the interpreter's lock.
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,4 +106,43 @@ long syscall(long number, ...)
         return -1;
     }
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* Prepare handlers run last registered first: this one, of a library that was there before the
+ * program began, while the agent has its lock. */
+static void sleep_long(void)
+{
+    usleep(600000);
+}
+
+__attribute__((constructor)) static void make_fork_slow(void)
+{
+    const char *fault = getenv("FAULT");
+    if (fault && !strcmp(fault, "slow-fork"))
+        pthread_atfork(sleep_long, NULL, NULL);
+}
+
+void *map_pages(size_t size)
+{
+    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+int unmap_later(void *address, size_t size, unsigned delay_us)
+{
+    usleep(delay_us);
+    return munmap(address, size);
+}
+
+void *remap_later(void *address, size_t size, unsigned delay_us)
+{
+    usleep(delay_us);
+    return mremap(address, size, 4 * size, MREMAP_MAYMOVE);
+}
+
+/* Change the handler of a signal without end. */
+void change_handlers(int number)
+{
+    struct sigaction action = {.sa_handler = SIG_DFL};
+    for (;;)
+        sigaction(number, &action, NULL);
 }

@@ -8,16 +8,22 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-static void say_farewell(int status)
+void ending_beat(void)
 {
-    if (!atomic_load(&agent.active) || agent.arena.header->pid != getpid())
-        return;
     struct wire_header *header = agent.arena.header;
     uint64_t now_ns = os_mono_ns(), last_ns = atomic_load(&header->beat_mono_ns);
     if (atomic_load(&agent.control->on) && now_ns > last_ns)
         atomic_fetch_add(&header->on_ns, now_ns - last_ns);
     atomic_store(&header->beat_mono_ns, now_ns);
     atomic_store(&header->beat_cpu_ns, os_process_cpu_ns());
+}
+
+static void say_farewell(int status)
+{
+    if (!atomic_load(&agent.active) || agent.arena.header->pid != getpid())
+        return;
+    struct wire_header *header = agent.arena.header;
+    ending_beat();
     memory_end();
     atomic_store(&header->exit_status, status & 0xFF);
     atomic_store(&header->has_status, 1);

@@ -8,4 +8,7 @@
 
 void ending_init(void);
 
+/* Note the clocks. */
+void ending_beat(void);
+
 #endif

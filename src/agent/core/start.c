@@ -1,11 +1,14 @@
 /*
  * How the agent comes to life: the constructor looks whether this is a Python,
- * an audit hook tells when its program begins, a fork handler starts anew in
- * children.
+ * an audit hook tells when its program begins.  Forked children: forks.c.
  */
+#include "agent/core/start.h"
+
 #include "agent/core/agent.h"
 #include "agent/core/ending.h"
+#include "agent/core/forks.h"
 #include "agent/core/threads.h"
+#include "agent/hooks/confine.h"
 #include "agent/hooks/copies.h"
 #include "agent/hooks/environment.h"
 #include "agent/hooks/heap.h"
@@ -101,10 +104,11 @@ static void fill_command(struct wire_header *header)
     close(fd);
 }
 
-/* A new arena for this process, from this moment on. */
-static bool open_arena(uint32_t flags)
+bool start_arena(uint32_t flags)
 {
-    if (!arena_create(&agent.arena, agent.session, agent.control->allocation_window_bytes != 0))
+    agent.main_tstate = (uintptr_t)agent.current_tstate();
+    if (atomic_load(&agent.control->closed) ||
+        !arena_create(&agent.arena, agent.session, agent.control->allocation_window_bytes != 0))
         return false;
     struct wire_header *header = agent.arena.header;
     header->pid = getpid();
@@ -129,57 +133,15 @@ static bool open_arena(uint32_t flags)
     return true;
 }
 
-static void start_sampler(void)
-{
-    atomic_store(&agent.has_sampler, true);
-    if (!sampler_start()) {
-        atomic_store(&agent.has_sampler, false);
-        arena_lost(&agent.arena, WIRE_LOST_SAMPLER);
-    }
-}
-
-/*
- * In a forked child only this thread lives on, with the parent's arena still
- * mapped and no timer.  Give it an arena of its own or leave it alone.
- */
-static void after_fork_in_child(void)
-{
-    if (!atomic_load(&agent.active)) {
-        memory_after_fork(true);
-        return;
-    }
-    int saved = errno;
-    arena_unmap(&agent.arena);
-    if (atomic_load(&agent.control->closed) || !open_arena(WIRE_PROCESS_FORKED)) {
-        atomic_fetch_add(&agent.control->unrecorded, 1);
-        atomic_store(&agent.active, false);
-        threads_disown();
-    } else {
-        agent.main_tstate = (uintptr_t)agent.current_tstate();
-        tables_reset(&agent.tables);
-        threads_after_fork();
-        start_sampler();
-    }
-    memory_after_fork(true);
-    errno = saved;
-}
-
-static void after_fork_in_parent(void)
-{
-    memory_after_fork(false);
-}
-
 static void begin(void)
 {
     int saved = errno;
-    agent.main_tstate = (uintptr_t)agent.current_tstate();
-    if (open_arena(0) && tables_init(&agent.tables, &agent.arena) && threads_init() &&
-        signals_install() &&
-        !pthread_atfork(memory_before_fork, after_fork_in_parent, after_fork_in_child)) {
+    if (start_arena(0) && tables_init(&agent.tables, &agent.arena) && threads_init() &&
+        signals_install() && forks_init()) {
         atomic_store(&agent.active, true);
         threads_add_main();
         memory_start();
-        start_sampler();
+        sampler_start();
         ending_init();
     } else {
         atomic_fetch_add(&agent.control->unrecorded, 1);
@@ -254,6 +216,7 @@ __attribute__((constructor)) static void load(void)
     heap_init();
     mappings_init();
     signals_init();
+    confine_init();
     agent.session = environment_scrub();
     if (agent.session && map_control()) {
         add_audit_hook add;

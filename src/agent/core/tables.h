@@ -20,7 +20,7 @@ struct tables {
 };
 
 bool tables_init(struct tables *tables, struct arena *arena);
-void tables_reset(struct tables *tables); /* after fork: empty, over the new arena */
+void tables_reset(struct tables *tables); /* empty, over a new arena */
 
 /* Ids, or 0 when there is no room. */
 uint32_t tables_code(struct tables *tables, const struct py_layout *layout, uintptr_t code);

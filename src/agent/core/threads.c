@@ -1,6 +1,7 @@
 #include "agent/core/threads.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/forks.h"
 #include "agent/hooks/signals.h"
 #include "os/os.h"
 
@@ -100,7 +101,7 @@ static void begin(struct thread *thread)
     thread->tid = os_gettid();
     thread->ident = pthread_self();
     thread->random = (uint32_t)thread->tid * 2654435761u | 1;
-    thread->log = (struct log_cursor){0};
+    thread->log = (struct timeline_cursor){0};
     thread->root_frame = 0;
     thread->root_misses = 0;
     thread->begin_wall_ns = os_mono_ns();
@@ -122,6 +123,13 @@ static void begin(struct thread *thread)
     }
 }
 
+/* Once: its number may be another timer's afterwards, one of the program's own. */
+static void delete_timer(struct thread *thread)
+{
+    if (atomic_exchange(&thread->has_timer, false))
+        os_timer_delete(thread->timer);
+}
+
 /*
  * The thread ends.  What it used since its last sample is carried over to the
  * next thread that begins, so that many short threads are sampled as one long
@@ -133,8 +141,9 @@ static void end(void *argument)
     if (self != thread)
         return;
     self = NULL; /* from here on a late signal finds nobody */
-    if (thread->has_timer)
-        os_timer_delete(thread->timer);
+    if (!atomic_load(&agent.active))
+        return;
+    delete_timer(thread);
     uint64_t cpu = os_thread_cpu_ns();
     thread->end_cpu_ns = cpu;
     thread->end_wall_ns = os_mono_ns();
@@ -169,6 +178,7 @@ AGENT_EXPORT int pthread_create(pthread_t *ident, const pthread_attr_t *attribut
 {
     if (!real_create)
         *(void **)&real_create = dlsym(RTLD_NEXT, "pthread_create");
+    forks_check();
     struct thread *thread = atomic_load(&agent.active) ? take() : NULL;
     if (!thread)
         return real_create(ident, attributes, start, argument);
@@ -200,16 +210,24 @@ void threads_add_main(void)
         pthread_setspecific(end_key, thread);
 }
 
-void threads_disown(void)
+void threads_stop(void)
 {
-    self = NULL;
+    for (unsigned i = 0; i < threads_used(); i++)
+        if (atomic_load(&threads[i].state) == THREAD_LIVE)
+            delete_timer(&threads[i]);
 }
 
-void threads_after_fork(void)
+/* Timers are not inherited; descriptors are numbers of a table that only the parent has. */
+void threads_in_child(bool is_recorded)
 {
     unsigned used = threads_used();
-    for (unsigned i = 0; i < used; i++)
-        atomic_store(&threads[i].state, THREAD_FREE);
-    threads_disown(); /* timers are not inherited */
-    threads_add_main();
+    for (unsigned i = 0; i < used; i++) {
+        struct thread *thread = &threads[i];
+        thread->seen_serial = 0;
+        thread->syscall_fd = thread->delay_fd = -1;
+        atomic_store(&thread->state, THREAD_FREE);
+    }
+    self = NULL;
+    if (is_recorded)
+        threads_add_main();
 }

@@ -12,6 +12,7 @@
 #ifndef AGENT_CORE_THREADS_H
 #define AGENT_CORE_THREADS_H
 
+#include "agent/core/timeline.h"
 #include "py/frames.h"
 
 #include <pthread.h>
@@ -19,11 +20,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-
-/* Where a writer of the timeline stands: its last entry may be continued. */
-struct log_cursor {
-    uint32_t id, epoch, skip;
-};
 
 /* A stack of an allocation that was looked up a moment ago (place.c). */
 struct known_stack {
@@ -40,7 +36,8 @@ struct thread {
     pid_t tid;
     pthread_t ident;
     int timer;
-    bool has_timer, is_main;
+    _Atomic bool has_timer;
+    bool is_main;
     bool blocks_signal; /* inherited: the timers' signal is to look blocked (signals.h) */
     uint16_t record;    /* id in the arena's thread section, 0: none */
     void *(*start)(void *);
@@ -51,7 +48,7 @@ struct thread {
     uint64_t last_cpu_ns;             /* (own) clock at the last sample */
     uint64_t carry_ns;          /* (own) CPU of ended threads to be charged with the next sample */
     uint32_t random;            /* (own) */
-    struct log_cursor log;      /* (own) */
+    struct timeline_cursor log; /* (own) */
     uintptr_t root_frame;       /* (own) where its complete stacks end */
     uint32_t root_misses;       /* (own) */
     _Atomic uintptr_t tstate;   /* last seen Python thread state */
@@ -69,7 +66,7 @@ struct thread {
     bool placed;                             /* of this pass: wait_node and wait_kind are true */
     uint32_t before_node, before_kind;       /* where it waited at the last pass, 0: it ran */
     uint64_t waited_ns;                      /* in all */
-    struct log_cursor wait_log;
+    struct timeline_cursor wait_log;
     int syscall_fd, delay_fd;
 
     struct py_frame frames[PY_FRAMES_MAX]; /* (own) */
@@ -85,10 +82,11 @@ struct thread *threads_at(unsigned index);
 unsigned threads_used(void); /* threads 0 .. used-1 have ever been taken */
 
 bool threads_init(void);
-void threads_add_main(void);   /* register the calling thread as the program's first */
-void threads_disown(void);     /* the calling thread is no longer sampled */
-void threads_after_fork(void); /* forget all but the calling thread, which becomes the main one */
+void threads_add_main(void);              /* register the calling thread as the program's first */
 void threads_free(struct thread *thread); /* of an ended thread */
+void threads_stop(void);                  /* no thread is sampled any more; from any thread */
+/* In a forked child (forks.h): forget all; the calling thread is the main one now. */
+void threads_in_child(bool is_recorded);
 uint64_t threads_next_interval_ns(struct thread *thread);
 
 #endif

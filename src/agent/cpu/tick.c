@@ -1,20 +1,18 @@
 #include "agent/cpu/tick.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/timeline.h"
 #include "os/guard.h"
 #include "os/os.h"
 
 enum {
     ROOT_MISSES_MAX = 3,       /* so many stacks in a row with a new root: it is the root now */
     OWNER_VALID_NS = 60000000, /* how long "this line is in native code" is believed */
-    LOG_GAP_INTERVALS = 4,     /* a longer silence ends a run of the timeline */
 };
 
 /* node << 32 | milliseconds: who is in native code, and when that was seen. */
 static _Atomic uint64_t native_owner;
 static _Atomic(const struct thread *) native_owner_thread;
-
-static _Atomic uint32_t log_writers, log_closed, log_epoch;
 
 static uint32_t now_ms(void)
 {
@@ -124,71 +122,10 @@ static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum w
     return node;
 }
 
-void tick_log(const struct thread *thread, struct log_cursor *cursor, uint32_t node,
-              enum wire_kind kind, uint64_t at_mono_ns, uint64_t ns)
-{
-    struct wire_header *header = agent.arena.header;
-    uint32_t stride = (uint32_t)atomic_load_explicit(&header->log_stride, memory_order_relaxed);
-    if (cursor->skip++ % stride)
-        return;
-    uint32_t us = (uint32_t)(ns / 1000 > UINT32_MAX ? UINT32_MAX : ns / 1000);
-    uint64_t at_ns = at_mono_ns - header->start_mono_ns;
-    atomic_fetch_add(&log_writers, 1);
-    uint32_t now_epoch = atomic_load(&log_epoch);
-    if (atomic_load(&log_closed))
-        goto out;
-    if (cursor->id && cursor->epoch == now_epoch) {
-        struct wire_log *last = arena_record(&agent.arena, WIRE_LOG, cursor->id);
-        uint64_t gap = LOG_GAP_INTERVALS * agent.control->cpu_interval_ns + ns;
-        if (last->node == node && last->kind == kind &&
-            at_ns - last->at_ns < (uint64_t)atomic_load(&last->us) * 1000 + gap) {
-            atomic_fetch_add_explicit(&last->count, stride, memory_order_relaxed);
-            atomic_fetch_add_explicit(&last->us, us, memory_order_relaxed);
-            goto out;
-        }
-    }
-    cursor->id = arena_append(&agent.arena, WIRE_LOG, 1);
-    cursor->epoch = now_epoch;
-    if (cursor->id) {
-        struct wire_log *entry = arena_record(&agent.arena, WIRE_LOG, cursor->id);
-        entry->at_ns = at_ns;
-        entry->node = node;
-        entry->thread = thread->record;
-        atomic_store_explicit(&entry->count, stride, memory_order_relaxed);
-        atomic_store_explicit(&entry->us, us, memory_order_relaxed);
-        atomic_store_explicit(&entry->kind, (uint8_t)kind, memory_order_release);
-    } else {
-        arena_lost(&agent.arena, WIRE_LOST_LOG_FULL);
-    }
-out:
-    atomic_fetch_sub(&log_writers, 1);
-}
-
-void tick_compact_log(void)
-{
-    struct wire_section *s = &agent.arena.header->sections[WIRE_LOG];
-    uint32_t used = atomic_load(&s->used);
-    if (used < s->capacity - s->capacity / 16)
-        return;
-    atomic_store(&log_closed, 1);
-    if (atomic_load(&log_writers)) {
-        atomic_store(&log_closed, 0); /* somebody is in the middle of it: next pass */
-        return;
-    }
-    uint32_t kept = 1;
-    for (uint32_t i = 1; i < used; i += 2)
-        *(struct wire_log *)arena_record(&agent.arena, WIRE_LOG, kept++) =
-            *(struct wire_log *)arena_record(&agent.arena, WIRE_LOG, i);
-    for (uint32_t i = kept; i < used; i++)
-        atomic_store(&((struct wire_log *)arena_record(&agent.arena, WIRE_LOG, i))->kind, 0);
-    atomic_store(&s->used, kept);
-    atomic_fetch_add(&agent.arena.header->log_stride, atomic_load(&agent.arena.header->log_stride));
-    atomic_fetch_add(&log_epoch, 1);
-    atomic_store(&log_closed, 0);
-}
-
 void tick_sample(struct thread *thread, const void *ucontext)
 {
+    if (!atomic_load_explicit(&agent.active, memory_order_relaxed))
+        return; /* the last signal of a timer that is gone */
     struct wire_header *header = agent.arena.header;
     uint64_t now = os_thread_cpu_ns();
     uint64_t weight = now - thread->last_cpu_ns + thread->carry_ns;
@@ -199,7 +136,7 @@ void tick_sample(struct thread *thread, const void *ucontext)
         uint32_t node = sample_stack(thread, ucontext, &kind);
         tables_add(&agent.tables, node, kind, weight, 0);
         atomic_store_explicit(&thread->last_node, node, memory_order_relaxed);
-        tick_log(thread, &thread->log, node, kind, os_mono_ns(), weight);
+        timeline_add(&thread->log, thread->record, node, kind, os_mono_ns(), weight);
         if (thread->record) {
             struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
             atomic_store_explicit(&record->cpu_ns, now - thread->begin_cpu_ns,
@@ -210,4 +147,11 @@ void tick_sample(struct thread *thread, const void *ucontext)
                                   memory_order_relaxed);
     }
     os_timer_arm(thread->timer, threads_next_interval_ns(thread));
+}
+
+void tick_in_child(bool is_recorded)
+{
+    (void)is_recorded;
+    atomic_store(&native_owner, 0);
+    atomic_store(&native_owner_thread, NULL);
 }

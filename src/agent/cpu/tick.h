@@ -17,12 +17,6 @@ bool tick_layout_fits(uintptr_t tstate, const struct thread *thread, const struc
  * is charged to the line that is in native code at the moment. */
 void tick_native_owner(const struct thread *thread, uint32_t node, bool in_native);
 
-/* One more sample for the timeline.  From the handler, and from the sampler for waits; each has
- * its own cursor. */
-void tick_log(const struct thread *thread, struct log_cursor *cursor, uint32_t node,
-              enum wire_kind kind, uint64_t at_mono_ns, uint64_t ns);
-
-/* Halve the timeline when it is nearly full.  Sampler thread only. */
-void tick_compact_log(void);
+void tick_in_child(bool is_recorded); /* see forks.h */
 
 #endif

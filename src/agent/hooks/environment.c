@@ -6,6 +6,7 @@
 #include "agent/hooks/environment.h"
 
 #include "agent/core/agent.h"
+#include "agent/hooks/signals.h"
 
 #include <alloca.h>
 #include <dlfcn.h>
@@ -16,7 +17,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define PRELOAD "LD_PRELOAD="
@@ -93,10 +93,20 @@ const char *environment_scrub(void)
     return session_entry + strlen(SESSION);
 }
 
+/* Not where the new program would not find us, since the loader says so on its standard error: the
+ * program has entered another root or another mount namespace. */
 static bool follows(void)
 {
-    return session_entry[0] && agent_path[0] && agent.control &&
-           !atomic_load(&agent.control->closed);
+    int saved = errno;
+    bool is_there = session_entry[0] && agent_path[0] && agent.control &&
+                    !atomic_load(&agent.control->closed) && !access(agent_path, R_OK);
+    errno = saved;
+    return is_there;
+}
+
+void environment_forget(void)
+{
+    session_entry[0] = '\0';
 }
 
 static size_t count_of(char *const *list)
@@ -153,7 +163,11 @@ AGENT_EXPORT int execve(const char *path, char *const argv[], char *const env[])
     if (!real_execve)
         resolve();
     ENVIRONMENT_FOR(env, changed);
-    return real_execve(path, argv, changed);
+    struct signals_exec exec;
+    signals_before_exec(&exec);
+    real_execve(path, argv, changed);
+    signals_after_exec(&exec);
+    return -1;
 }
 
 AGENT_EXPORT int execv(const char *path, char *const argv[])
@@ -166,7 +180,11 @@ AGENT_EXPORT int execvpe(const char *file, char *const argv[], char *const env[]
     if (!real_execvpe)
         resolve();
     ENVIRONMENT_FOR(env, changed);
-    return real_execvpe(file, argv, changed);
+    struct signals_exec exec;
+    signals_before_exec(&exec);
+    real_execvpe(file, argv, changed);
+    signals_after_exec(&exec);
+    return -1;
 }
 
 AGENT_EXPORT int execvp(const char *file, char *const argv[])
@@ -179,7 +197,34 @@ AGENT_EXPORT int fexecve(int fd, char *const argv[], char *const env[])
     if (!real_fexecve)
         resolve();
     ENVIRONMENT_FOR(env, changed);
-    return real_fexecve(fd, argv, changed);
+    struct signals_exec exec;
+    signals_before_exec(&exec);
+    real_fexecve(fd, argv, changed);
+    signals_after_exec(&exec);
+    return -1;
+}
+
+/*
+ * A spawned program gets the caller's mask, unless another is asked for: the mask the
+ * caller believes to have.  (What it ignores is passed on too, but by the kernel, and
+ * in a process that goes on running the kernel cannot be told.)
+ */
+static const posix_spawnattr_t *with_mask(const posix_spawnattr_t *given, posix_spawnattr_t *own)
+{
+    short flags = 0;
+    sigset_t mask;
+    if (given)
+        posix_spawnattr_getflags(given, &flags);
+    if ((flags & POSIX_SPAWN_SETSIGMASK) || !signals_sample_is_blocked() ||
+        pthread_sigmask(SIG_BLOCK, NULL, &mask))
+        return given;
+    if (given)
+        *own = *given;
+    else
+        posix_spawnattr_init(own);
+    posix_spawnattr_setsigmask(own, &mask);
+    posix_spawnattr_setflags(own, (short)(flags | POSIX_SPAWN_SETSIGMASK));
+    return own;
 }
 
 AGENT_EXPORT int posix_spawn(pid_t *pid, const char *path,
@@ -190,7 +235,8 @@ AGENT_EXPORT int posix_spawn(pid_t *pid, const char *path,
     if (!real_spawn)
         resolve();
     ENVIRONMENT_FOR(env, changed);
-    return real_spawn(pid, path, actions, attributes, argv, changed);
+    posix_spawnattr_t own;
+    return real_spawn(pid, path, actions, with_mask(attributes, &own), argv, changed);
 }
 
 AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *file,
@@ -201,52 +247,8 @@ AGENT_EXPORT int posix_spawnp(pid_t *pid, const char *file,
     if (!real_spawnp)
         resolve();
     ENVIRONMENT_FOR(env, changed);
-    return real_spawnp(pid, file, actions, attributes, argv, changed);
-}
-
-/*
- * libc's own system() starts the shell past the functions above, with `environ`
- * as it is.  This one does the same as that (interrupts ignored, SIGCHLD blocked
- * while waiting) by way of them.
- */
-AGENT_EXPORT int system(const char *command)
-{
-    if (!command)
-        return 1;
-    struct sigaction ignore = {.sa_handler = SIG_IGN}, interrupt, quit;
-    sigset_t child, before, defaults;
-    sigaction(SIGINT, &ignore, &interrupt);
-    sigaction(SIGQUIT, &ignore, &quit);
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, &before);
-    sigemptyset(&defaults);
-    if (interrupt.sa_handler != SIG_IGN)
-        sigaddset(&defaults, SIGINT);
-    if (quit.sa_handler != SIG_IGN)
-        sigaddset(&defaults, SIGQUIT);
-    posix_spawnattr_t attributes;
-    posix_spawnattr_init(&attributes);
-    posix_spawnattr_setsigmask(&attributes, &before);
-    posix_spawnattr_setsigdefault(&attributes, &defaults);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
-    static char shell[] = "sh", flag[] = "-c";
-    char *const argv[] = {shell, flag, (char *)(uintptr_t)command, NULL};
-    pid_t pid;
-    int status = 127 << 8, failed = posix_spawn(&pid, "/bin/sh", NULL, &attributes, argv, environ);
-    if (!failed)
-        while (waitpid(pid, &status, 0) < 0)
-            if (errno != EINTR) {
-                status = -1;
-                break;
-            }
-    posix_spawnattr_destroy(&attributes);
-    sigaction(SIGINT, &interrupt, NULL);
-    sigaction(SIGQUIT, &quit, NULL);
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (failed)
-        errno = failed;
-    return status;
+    posix_spawnattr_t own;
+    return real_spawnp(pid, file, actions, with_mask(attributes, &own), argv, changed);
 }
 
 /* execl and its kin gather their arguments from the stack: do the same, then call the above. */

@@ -8,4 +8,7 @@
 /* Remove them from `environ`; returns the session directory, or NULL when there is none. */
 const char *environment_scrub(void);
 
+/* From now on, programs that are exec'd are not followed. */
+void environment_forget(void);
+
 #endif

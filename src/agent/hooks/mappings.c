@@ -80,8 +80,8 @@ static bool is_followed(size_t size, int protection, int flags, const void *call
 /* A mapping that is given back piece by piece counts as gone with its first page. */
 static void forget_at(void *address)
 {
-    if (blocks_has(address) && !memory_self.busy)
-        memory_forget(address);
+    if (blocks_has(address))
+        memory_forget_mapping(address);
 }
 
 static void *map_followed(void *address, size_t size, int protection, int flags, int fd,
@@ -131,8 +131,8 @@ AGENT_EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags
         va_end(rest);
     }
     uint32_t records = 0;
-    if (blocks_has(old))
-        memory_detach(old, &records);
+    if (blocks_has(old) && !memory_detach(old, &records))
+        memory_forget_mapping(old); /* it is no longer known where it goes */
     void *block = next_mremap(old, old_size, new_size, flags, wanted);
     if (!records)
         return block;

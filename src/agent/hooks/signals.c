@@ -1,6 +1,8 @@
 #include "agent/hooks/signals.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/forks.h"
+#include "agent/core/lock.h"
 #include "agent/cpu/tick.h"
 #include "os/guard.h"
 #include "os/os.h"
@@ -24,8 +26,12 @@ struct wish {
 
 static struct wish wishes[4];
 static _Atomic bool installed;
-static _Atomic bool changing;
+static struct lock changing;
 static __thread bool wants_blocked __attribute__((tls_model("initial-exec")));
+static __thread struct {
+    pid_t pid;
+    bool wants_blocked;
+} guest __attribute__((tls_model("initial-exec"))); /* the thread's last vfork() child */
 static __thread bool is_sampler __attribute__((tls_model("initial-exec")));
 
 static int (*real_sigaction)(int, const struct sigaction *, struct sigaction *);
@@ -51,9 +57,22 @@ void signals_in_sampler(void)
     is_sampler = true;
 }
 
+/* Where it stands whether the caller wants the timers' signal blocked.  A vfork() child begins with
+ * its parent's wish, and what it wishes then is its own. */
+static bool *blocked_wish(void)
+{
+    if (!forks_is_guest())
+        return &wants_blocked;
+    if (guest.pid != getpid()) {
+        guest.pid = getpid();
+        guest.wants_blocked = wants_blocked;
+    }
+    return &guest.wants_blocked;
+}
+
 bool signals_sample_is_blocked(void)
 {
-    return wants_blocked;
+    return atomic_load_explicit(&installed, memory_order_relaxed) && *blocked_wish();
 }
 
 void signals_inherit(bool blocked)
@@ -85,23 +104,30 @@ void signals_restore(const sigset_t *before)
     real_pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
-/* Swap the wish; with signals blocked, so that no handler of this thread waits for itself. */
+static void get_wish(const struct wish *wish, struct sigaction *now)
+{
+    *now = wish->copies[atomic_load(&wish->current)];
+}
+
+/* With signals blocked, so that no handler of this thread waits for itself. */
 static void change_wish(struct wish *wish, const struct sigaction *to, struct sigaction *was)
 {
     sigset_t before;
-    if (to)
-        signals_block(&before);
-    while (to && atomic_exchange(&changing, true))
-        ;
-    unsigned current = atomic_load(&wish->current);
+    signals_block(&before);
+    lock_take(&changing);
     if (was)
-        *was = wish->copies[current];
-    if (to) {
-        wish->copies[!current] = *to;
-        atomic_store(&wish->current, !current);
-        atomic_store(&changing, false);
-        signals_restore(&before);
-    }
+        get_wish(wish, was);
+    unsigned other = !atomic_load(&wish->current);
+    wish->copies[other] = *to;
+    atomic_store(&wish->current, other);
+    lock_give(&changing);
+    signals_restore(&before);
+}
+
+void signals_in_child(bool is_recorded)
+{
+    (void)is_recorded;
+    lock_give(&changing);
 }
 
 /* Let the signal have its default effect on this thread, as if we had never been there. */
@@ -118,7 +144,8 @@ static void default_effect(int signal, siginfo_t *info)
 
 static void pass_on(struct wish *wish, siginfo_t *info, void *ucontext)
 {
-    struct sigaction action = wish->copies[atomic_load(&wish->current)];
+    struct sigaction action;
+    get_wish(wish, &action);
     if (action.sa_handler == SIG_IGN && info->si_code <= 0)
         return;
     if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) {
@@ -141,9 +168,11 @@ static void pass_on(struct wish *wish, siginfo_t *info, void *ucontext)
     real_pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-static bool is_standard(struct wish *wish)
+static bool is_wished(const struct wish *wish, sighandler_t handler)
 {
-    return wish->copies[atomic_load(&wish->current)].sa_handler == SIG_DFL;
+    struct sigaction action;
+    get_wish(wish, &action);
+    return action.sa_handler == handler;
 }
 
 /* The kernel lets a thread forge the sender's details to itself alone, unless they say "queued". */
@@ -171,7 +200,7 @@ static void on_fault(int signal, siginfo_t *info, void *ucontext)
     int saved = errno;
     struct wish *wish = wish_for(signal);
     /* Sent by `scalene.profile` to a program that has no use of its own for the signal. */
-    if (info->si_code == SI_USER && signal != SIGSEGV && is_standard(wish)) {
+    if (info->si_code == SI_USER && signal != SIGSEGV && is_wished(wish, SIG_DFL)) {
         atomic_store(&agent.control->on, signal == SIGILL);
         atomic_fetch_add(&agent.control->generation, 1);
     } else if (!is_sampler || info->si_code > 0 || !hand_to_main(signal, info)) {
@@ -241,21 +270,79 @@ static void on_sample(int signal, siginfo_t *info, void *ucontext)
     errno = saved;
 }
 
-bool signals_install(void)
+static bool install(struct wish *wish, struct sigaction *was)
 {
     struct sigaction action;
+    bool is_fault = wish != &wishes[0];
+    memset(&action, 0, sizeof action);
+    action.sa_sigaction = is_fault ? on_fault : on_sample;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | (is_fault ? SA_NODEFER : 0);
+    return !real_sigaction(wish->signal, &action, was);
+}
+
+/* A program may be started with the timers' signal blocked: it is to look so, and not to be so. */
+static void take_over_mask(void)
+{
+    sigset_t ours, before;
+    sigemptyset(&ours);
+    sigaddset(&ours, os_sample_signal());
+    real_pthread_sigmask(SIG_UNBLOCK, &ours, &before);
+    wants_blocked = sigismember(&before, os_sample_signal()) == 1;
+}
+
+bool signals_install(void)
+{
     bool ok = true;
     atomic_store(&installed, false);
     for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
-        struct wish *wish = &wishes[i];
-        memset(&action, 0, sizeof action);
-        action.sa_sigaction = i ? on_fault : on_sample;
-        action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK | (i ? SA_NODEFER : 0);
-        ok &= !real_sigaction(wish->signal, &action, &wish->copies[0]);
-        atomic_store(&wish->current, 0);
+        ok &= install(&wishes[i], &wishes[i].copies[0]);
+        atomic_store(&wishes[i].current, 0);
     }
+    take_over_mask();
     atomic_store_explicit(&installed, true, memory_order_release);
     return ok;
+}
+
+void signals_before_exec(struct signals_exec *exec)
+{
+    struct sigaction now, ignore = {.sa_handler = SIG_IGN};
+    exec->is_masked = signals_sample_is_blocked();
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+        if (wish_for(wishes[i].signal) && is_wished(&wishes[i], SIG_IGN) &&
+            !real_sigaction(wishes[i].signal, NULL, &now) && (now.sa_flags & SA_SIGINFO))
+            real_sigaction(wishes[i].signal, &ignore, NULL);
+    if (!exec->is_masked)
+        return;
+    sigset_t ours;
+    sigemptyset(&ours);
+    sigaddset(&ours, os_sample_signal());
+    real_pthread_sigmask(SIG_BLOCK, &ours, &exec->mask);
+}
+
+void signals_after_exec(const struct signals_exec *exec)
+{
+    if (exec->is_masked)
+        signals_restore(&exec->mask);
+    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+        if (wish_for(wishes[i].signal) && is_wished(&wishes[i], SIG_IGN))
+            install(&wishes[i], NULL);
+}
+
+static int change_action(struct wish *wish, const struct sigaction *to, struct sigaction *was)
+{
+    if (!to) {
+        if (was)
+            get_wish(wish, was);
+        return 0;
+    }
+    struct sigaction copy = *to; /* `was` may be the same object */
+    if (forks_is_guest()) {
+        if (was)
+            get_wish(wish, was);
+        return real_sigaction(wish->signal, &copy, NULL);
+    }
+    change_wish(wish, &copy, was);
+    return 0;
 }
 
 AGENT_EXPORT int sigaction(int signal, const struct sigaction *to, struct sigaction *was)
@@ -263,13 +350,7 @@ AGENT_EXPORT int sigaction(int signal, const struct sigaction *to, struct sigact
     if (!real_sigaction)
         signals_init();
     struct wish *wish = wish_for(signal);
-    if (!wish)
-        return real_sigaction(signal, to, was);
-    struct sigaction copy;
-    if (to)
-        copy = *to; /* `was` may be the same object */
-    change_wish(wish, to ? &copy : NULL, was);
-    return 0;
+    return wish ? change_action(wish, to, was) : real_sigaction(signal, to, was);
 }
 
 AGENT_EXPORT sighandler_t signal(int number, sighandler_t handler)
@@ -283,8 +364,7 @@ AGENT_EXPORT sighandler_t signal(int number, sighandler_t handler)
     memset(&to, 0, sizeof to);
     to.sa_handler = handler;
     to.sa_flags = SA_RESTART;
-    change_wish(wish, &to, &was);
-    return was.sa_handler;
+    return change_action(wish, &to, &was) ? SIG_ERR : was.sa_handler;
 }
 
 /*
@@ -297,7 +377,7 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, 
     if (!atomic_load_explicit(&agent.active, memory_order_relaxed))
         return real(how, set, was);
     int ours = os_sample_signal();
-    bool blocked_before = wants_blocked;
+    bool *wish = blocked_wish(), was_blocked = *wish;
     sigset_t copy;
     const sigset_t *passed = set;
     if (set && sigismember(set, ours) == 1) {
@@ -305,15 +385,15 @@ static int change_mask(int (*real)(int, const sigset_t *, sigset_t *), int how, 
             copy = *set;
             sigdelset(&copy, ours);
             passed = &copy;
-            wants_blocked = true;
+            *wish = true;
         } else if (how == SIG_UNBLOCK) {
-            wants_blocked = false;
+            *wish = false;
         }
     } else if (set && how == SIG_SETMASK) {
-        wants_blocked = false;
+        *wish = false;
     }
     int result = real(how, passed, was);
-    if (!result && was && blocked_before)
+    if (!result && was && was_blocked)
         sigaddset(was, ours);
     return result;
 }

@@ -9,6 +9,9 @@
  * has its default effect.  pthread_sigmask() and sigprocmask() keep the timers'
  * signal deliverable and still report what the program set; sigwait() and its
  * kin do not return a signal of the timers.
+ *
+ * A vfork() child has a mask and handlers of its own, but all its memory is its
+ * parent's.  Handlers it asks for go to the kernel alone, nothing is kept.
  */
 #ifndef AGENT_HOOKS_SIGNALS_H
 #define AGENT_HOOKS_SIGNALS_H
@@ -19,6 +22,19 @@
 /* Resolve libc's own functions; before anything else of ours. */
 void signals_init(void);
 bool signals_install(void);
+
+void signals_in_child(bool is_recorded); /* see forks.h */
+
+/*
+ * Around an exec: what the program has blocked and ignored is passed on to the new
+ * image by the kernel, so for that moment the kernel must know it / it failed.
+ */
+struct signals_exec {
+    sigset_t mask;
+    bool is_masked;
+};
+void signals_before_exec(struct signals_exec *exec);
+void signals_after_exec(const struct signals_exec *exec);
 
 /* Block all signals but the two that guarded loads need / put the mask back. */
 void signals_block(sigset_t *before);

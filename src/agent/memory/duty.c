@@ -2,10 +2,10 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/threads.h"
+#include "agent/waits/sampler.h"
 #include "os/os.h"
 
 #include <link.h>
-#include <time.h>
 
 enum {
     WORDS_MAX = 2 * DUTY_FUNCTIONS,
@@ -178,12 +178,6 @@ static uint32_t next_factor(uint32_t factor)
 
 /* ---- the sampler's pauses ---- */
 
-static void pause_ns(int64_t ns)
-{
-    struct timespec pause = {ns / 1000000000, ns % 1000000000};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-}
-
 static uint32_t random_below(uint32_t limit)
 {
     static uint32_t random = 2463534242u;
@@ -251,9 +245,9 @@ static void one_cycle(int64_t factor)
 {
     int64_t part_ns = (CYCLE_NS / 2 + random_below(CYCLE_NS)) / factor;
     close_window();
-    pause_ns(part_ns * (factor - 1));
+    sampler_pause((uint64_t)(part_ns * (factor - 1)));
     open_window(factor);
-    pause_ns(within(part_ns + window.owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
+    sampler_pause((uint64_t)within(part_ns + window.owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
 }
 
 /* Where there are to be windows now, the first is closed. */
@@ -275,14 +269,14 @@ void duty_sleep(uint64_t sleep_ns)
     for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += CYCLE_NS) {
         uint32_t factor = choose_factor();
         if (factor <= 1) {
-            pause_ns((int64_t)(sleep_ns - slept_ns));
+            sampler_pause(sleep_ns - slept_ns);
             return;
         }
         one_cycle(factor);
     }
 }
 
-void duty_after_fork(void)
+void duty_in_child(void)
 {
     last = (struct look){0};
     busy_looks = 0;

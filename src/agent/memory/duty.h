@@ -32,7 +32,7 @@ struct duty_word {
 void duty_init(uintptr_t inside, const struct duty_word *words, size_t count);
 
 /* In a forked child. */
-void duty_after_fork(void);
+void duty_in_child(void);
 
 /* The sampler thread's pause between two passes, in which windows are opened and closed. */
 void duty_sleep(uint64_t sleep_ns);

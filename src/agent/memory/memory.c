@@ -5,9 +5,11 @@
 #include "agent/memory/memory.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/forks.h"
 #include "agent/core/threads.h"
 #include "agent/hooks/heap.h"
 #include "agent/memory/blocks.h"
+#include "agent/memory/deferred.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/objects.h"
 #include "agent/memory/place.h"
@@ -26,17 +28,16 @@ enum {
     PACE_AHEAD = 150000,  /* and at once */
     COPIES_SHIFT = 2,     /* copies are many: their intervals are longer by this */
     SPINS = 200,
-    FORK_WAIT_NS = 200000000,
-    DEFERRED_MAX = 64,
+    FORK_WAIT_NS = 5000000,
     LOOK_EVERY = 4, /* passes between two looks at the resident size */
 };
 
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
 
+static bool is_set_up; /* in this process, or in one it was forked from */
 static _Atomic bool active;
-static _Atomic bool is_forking; /* a thread has the lock for that */
 static _Atomic uint32_t locked;
-static _Atomic uint32_t *fork_mark; /* 0: a child that no fork handler knows of */
+static _Atomic uint64_t forking_since_ns; /* a thread has the lock for that; 0: none */
 static _Atomic uint64_t interval_bytes;
 static uint64_t allocation_samples; /* copies do not count for the dense start */
 static struct {
@@ -45,54 +46,82 @@ static struct {
     int64_t left;   /* that may be spent at once */
     unsigned shift; /* intervals are longer by this */
 } pace;
-static _Atomic(void *) deferred[DEFERRED_MAX];
-static _Atomic bool has_deferred;
+static struct deferred to_free[DEFERRED_MAX]; /* of the lock's holder */
+static size_t to_free_count;
 
 /* ---- the lock ---- */
 
-/*
- * A child made by the bare system call has the parent's arena, and perhaps a lock
- * that a thread held which it does not have.  It records nothing.
- */
-static void check_process(void)
+static void forget_locked(void *block)
 {
-    if (!fork_mark || atomic_load_explicit(fork_mark, memory_order_relaxed))
-        return;
-    atomic_store(&active, false);
-    atomic_store(&locked, 0);
-    atomic_store(fork_mark, 1);
+    uint32_t records = records_of(block);
+    if (!blocks_is_slot(block))
+        blocks_remove(block);
+    if (atomic_load_explicit(&active, memory_order_relaxed))
+        records_release(records);
+    if (blocks_is_slot(block))
+        blocks_give(block);
+}
+
+/* Blocks that could not be forgotten in time.  Those to be freed are kept for unlock(). */
+static void forget_deferred(void)
+{
+    size_t count = deferred_take(to_free);
+    for (size_t i = 0; i < count; i++) {
+        void *block = to_free[i].block;
+        forget_locked(block);
+        if (!to_free[i].is_mapping && !blocks_is_slot(block))
+            to_free[to_free_count++].block = block;
+    }
+}
+
+static bool forks_for_long(void)
+{
+    uint64_t since_ns = atomic_load(&forking_since_ns);
+    return since_ns && os_mono_ns() - since_ns > FORK_WAIT_NS;
 }
 
 /*
  * False: not now.  While a process forks, the thread that does it has the lock and
  * runs other libraries' fork handlers, which may wait for a lock that the calling
- * thread has; so it does not wait for ever.
+ * thread has, or for long: so nobody waits for that.
  */
 static bool lock(void)
 {
-    uint64_t began_ns = 0;
     memory_self.busy = true;
-    check_process();
+    forks_check();
     for (unsigned spins = 1; atomic_exchange_explicit(&locked, 1, memory_order_acquire); spins++) {
         if (spins % SPINS)
             continue;
-        os_yield();
-        uint64_t now_ns = atomic_load(&is_forking) ? os_mono_ns() : 0;
-        if (now_ns && !began_ns)
-            began_ns = now_ns;
-        if (now_ns && now_ns - began_ns > FORK_WAIT_NS)
+        forks_check();
+        if (forks_for_long())
             return memory_self.busy = false;
+        if (atomic_load_explicit(&active, memory_order_relaxed))
+            os_yield();
     }
+    forget_deferred();
     return true;
 }
 
-static void forget_deferred(void);
+/* Freeing is the allocator's business, which has locks of its own: not under ours.  Apart from
+ * unlock(), which must not need so much of a thread's stack. */
+static __attribute__((noinline)) void unlock_and_free(void)
+{
+    void *freed[DEFERRED_MAX];
+    size_t count = to_free_count;
+    for (size_t i = 0; i < count; i++)
+        freed[i] = to_free[i].block;
+    to_free_count = 0;
+    atomic_store_explicit(&locked, 0, memory_order_release);
+    for (size_t i = 0; i < count; i++)
+        heap_free_untracked(freed[i]);
+}
 
 static void unlock(void)
 {
-    if (atomic_load_explicit(&has_deferred, memory_order_relaxed))
-        forget_deferred();
-    atomic_store_explicit(&locked, 0, memory_order_release);
+    if (to_free_count)
+        unlock_and_free();
+    else
+        atomic_store_explicit(&locked, 0, memory_order_release);
     memory_self.busy = false;
 }
 
@@ -127,7 +156,7 @@ static uint64_t large_bytes(void)
 
 bool memory_is_ready(void)
 {
-    check_process();
+    forks_check();
     return atomic_load_explicit(&active, memory_order_relaxed) && !memory_self.busy &&
            atomic_load_explicit(&agent.control->on, memory_order_relaxed);
 }
@@ -273,52 +302,27 @@ void *memory_take_slot(size_t size_bytes, size_t align_bytes)
     return slot;
 }
 
-static void forget_locked(void *block)
-{
-    uint32_t records = records_of(block);
-    if (!blocks_is_slot(block))
-        blocks_remove(block);
-    if (atomic_load_explicit(&active, memory_order_relaxed))
-        records_release(records);
-    if (blocks_is_slot(block))
-        blocks_give(block);
-}
-
-/* Blocks freed by signal handlers that came in while their thread held the lock. */
-static void forget_deferred(void)
-{
-    atomic_store(&has_deferred, false);
-    for (int i = 0; i < DEFERRED_MAX; i++) {
-        void *block = atomic_exchange(&deferred[i], NULL);
-        if (!block)
-            continue;
-        forget_locked(block);
-        if (!blocks_is_slot(block))
-            heap_free_untracked(block);
-    }
-}
-
-static void defer(void *block)
-{
-    for (int i = 0; i < DEFERRED_MAX; i++) {
-        void *expected = NULL;
-        if (atomic_compare_exchange_strong(&deferred[i], &expected, block)) {
-            atomic_store(&has_deferred, true);
-            return;
-        }
-    }
-    /* No room: the block is never freed, which costs its memory and nothing else. */
-}
-
-bool memory_forget(void *block)
+static bool forget(void *block, bool is_mapping)
 {
     if (memory_self.busy || !lock()) {
-        defer(block);
+        /* No room: a block is never freed then, a mapping stays on the books. */
+        if (!deferred_put(block, is_mapping) && is_mapping)
+            memory_lost();
         return false;
     }
     forget_locked(block);
     unlock();
     return true;
+}
+
+bool memory_forget(void *block)
+{
+    return forget(block, false);
+}
+
+void memory_forget_mapping(void *address)
+{
+    forget(address, true);
 }
 
 void memory_give_slot(void *slot)
@@ -383,14 +387,12 @@ void memory_start(void)
     if (!agent.control->allocation_window_bytes)
         return;
     memory_self.busy = true;
-    fork_mark = os_fork_mark();
-    if (fork_mark)
-        atomic_store(fork_mark, 1);
     bool has_room = blocks_init() && place_init();
     if (has_room) {
         begin_counting();
         heap_follow();
         atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
+        is_set_up = true;
         atomic_store(&active, true);
     }
     memory_self.busy = false;
@@ -405,33 +407,39 @@ void memory_stop(void)
 
 void memory_before_fork(void)
 {
-    if (!atomic_load(&active) || memory_self.busy || !lock())
+    if (!is_set_up || memory_self.busy || !lock())
         return;
-    atomic_store(&is_forking, true);
+    atomic_store(&forking_since_ns, os_mono_ns());
     memory_self.forking = true; /* stays busy: other handlers may allocate */
 }
 
-void memory_after_fork(bool is_child)
+void memory_in_parent(void)
 {
-    if (!atomic_load(&active) || (!memory_self.forking && !is_child))
+    if (!memory_self.forking)
         return;
     memory_self.forking = false;
-    atomic_store(&is_forking, false);
-    if (is_child) {
-        /* Whoever held the lock is not in this process: it is ours now. */
-        memory_self.busy = true;
-        atomic_store(&locked, 1);
-        if (fork_mark)
-            atomic_store(fork_mark, 1);
-        if (atomic_load(&agent.active)) {
-            blocks_forget();
-            place_reset();
-            duty_after_fork();
-            begin_counting();
-            atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
-        } else {
-            memory_stop();
-        }
+    atomic_store(&forking_since_ns, 0);
+    unlock();
+}
+
+void memory_in_child(bool is_recorded)
+{
+    if (!is_set_up)
+        return;
+    /* Whoever held the lock is not in this process: it is ours now. */
+    memory_self.busy = true;
+    memory_self.forking = false;
+    atomic_store(&forking_since_ns, 0);
+    atomic_store(&locked, 1);
+    atomic_store(&active, is_recorded);
+    if (!is_recorded)
+        to_free_count = 0; /* perhaps half written: they are never freed */
+    if (is_recorded) {
+        blocks_forget();
+        place_reset();
+        duty_in_child();
+        begin_counting();
+        atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
     }
     unlock();
 }

@@ -15,7 +15,7 @@
  * nothing here allocates, blocks on anything of the program's, or changes errno.
  * One spin lock protects the records; it is held for less than a microsecond.
  * A thread that is inside (`busy`: a signal handler came in between) takes no
- * sample, and what it frees is set aside until the lock is given back.
+ * sample, and what it frees is set aside until the lock is next taken (deferred.h).
  */
 #ifndef AGENT_MEMORY_MEMORY_H
 #define AGENT_MEMORY_MEMORY_H
@@ -76,8 +76,9 @@ struct memory_sample {
 /* Before Python is initialised / at the program's start, with the GIL. */
 void memory_prepare(void);
 void memory_start(void);
-void memory_before_fork(void);
-void memory_after_fork(bool is_child);
+void memory_before_fork(void); /* see forks.h */
+void memory_in_parent(void);
+void memory_in_child(bool is_recorded);
 /* Nothing is recorded from now on; sampled blocks are still recognised. */
 void memory_stop(void);
 /* The process is about to end, in whatever context. */
@@ -115,6 +116,8 @@ void memory_lost(void);
 /* The block is about to be freed: forget it.  False: the caller must not free it now, that will be
  * done later (in signal handlers, or while the process forks). */
 bool memory_forget(void *block);
+/* The same of a mapping, which may be given back whatever becomes of its records. */
+void memory_forget_mapping(void *address);
 
 /* Around a realloc: take the block's records / put them to where it is now, `size_bytes` large.
  * False: they cannot be taken now, the block must stay where it is until it is forgotten. */

@@ -8,8 +8,7 @@
 #include "agent/hooks/mappings.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/memory.h"
-
-#include <time.h>
+#include "agent/waits/sampler.h"
 
 void copies_init(void)
 {
@@ -35,9 +34,17 @@ void memory_before_fork(void)
 {
 }
 
-void memory_after_fork(bool is_child)
+void memory_in_parent(void)
 {
-    (void)is_child;
+}
+
+void memory_in_child(bool is_recorded)
+{
+    (void)is_recorded;
+}
+
+void memory_stop(void)
+{
 }
 
 void memory_end(void)
@@ -59,6 +66,5 @@ void memory_forget_modules(void)
 
 void duty_sleep(uint64_t sleep_ns)
 {
-    struct timespec pause = {(time_t)(sleep_ns / 1000000000u), (long)(sleep_ns % 1000000000u)};
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
+    sampler_pause(sleep_ns);
 }

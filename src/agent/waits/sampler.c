@@ -1,7 +1,9 @@
 #include "agent/waits/sampler.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/lock.h"
 #include "agent/core/threads.h"
+#include "agent/core/timeline.h"
 #include "agent/cpu/tick.h"
 #include "agent/hooks/signals.h"
 #include "agent/memory/duty.h"
@@ -35,6 +37,12 @@ struct pass {
     bool any_moved, any_waited;
 };
 
+/* The thread itself. */
+static struct lock starting; /* one starts or ends it at a time */
+static pthread_t thread_ident;
+static _Atomic pid_t thread_tid;
+static _Atomic uint32_t is_asked_to_end;
+
 static bool keep_descriptors;
 static struct py_frame walk_frames[PY_FRAMES_MAX];
 
@@ -57,7 +65,7 @@ static void adopt(struct thread *thread, uint32_t serial)
     thread->wait_node = thread->wait_kind = 0;
     thread->starved_ns = 0;
     thread->placed = false;
-    thread->wait_log = (struct log_cursor){0};
+    thread->wait_log = (struct timeline_cursor){0};
 }
 
 static uintptr_t tstate_of(struct thread *thread)
@@ -205,7 +213,8 @@ static void add(struct thread *thread, uint32_t node, enum wire_kind kind, uint6
 {
     tables_add(&agent.tables, node, kind, ns, charged_ns);
     if (charged_ns)
-        tick_log(thread, &thread->wait_log, node, kind, now_ns - charged_ns, charged_ns);
+        timeline_add(&thread->wait_log, thread->record, node, kind, now_ns - charged_ns,
+                     charged_ns);
 }
 
 /* Put what is pending, or one part in `parts` of it, to a place. */
@@ -374,8 +383,10 @@ static unsigned spread_for(unsigned passes, unsigned most)
 static void *sample_forever(void *argument)
 {
     (void)argument;
+    atomic_store(&thread_tid, os_gettid());
     signals_in_sampler();
     memory_disown();
+    os_private_directory();
     keep_descriptors = os_private_descriptors();
     int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
     bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
@@ -388,7 +399,7 @@ static void *sample_forever(void *argument)
         unsigned spread = idle_passes ? spread_for(idle_passes, SPREAD_IDLE_MAX)
                                       : spread_for(busy_passes, SPREAD_BUSY_MAX);
         duty_sleep(agent.control->wait_interval_ns * spread);
-        if (is_alone())
+        if (is_alone() || atomic_load(&is_asked_to_end))
             return NULL;
         struct clocks clocks = read_clocks();
         struct pass pass = {.now_ns = os_mono_ns()};
@@ -414,24 +425,71 @@ static void *sample_forever(void *argument)
             atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
         grow_arena(arena_fd);
         memory_pass(pass.now_ns);
-        tick_compact_log();
+        timeline_compact();
     }
 }
 
-bool sampler_start(void)
+void sampler_pause(uint64_t ns)
 {
-    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-    *(void **)&create = dlsym(RTLD_NEXT, "pthread_create");
+    os_sleep(ns, &is_asked_to_end);
+}
+
+static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+
+/* Without our own pthread_create() in between: it is not the program's thread. */
+static bool create(void)
+{
     pthread_attr_t attributes;
-    pthread_t ident;
-    sigset_t before;
     size_t stack = STACK_BYTES > PTHREAD_STACK_MIN ? STACK_BYTES : (size_t)PTHREAD_STACK_MIN;
+    if (!real_create) /* once, and not in a child: the loader's lock may be taken for ever there */
+        *(void **)&real_create = dlsym(RTLD_NEXT, "pthread_create");
     pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     pthread_attr_setstacksize(&attributes, stack);
-    signals_block(&before); /* inherited by the new thread */
-    int failed = create(&ident, &attributes, sample_forever, NULL);
-    signals_restore(&before);
+    int failed = real_create(&thread_ident, &attributes, sample_forever, NULL);
     pthread_attr_destroy(&attributes);
     return !failed;
+}
+
+void sampler_start(void)
+{
+    sigset_t before;
+    signals_block(&before); /* inherited by the new thread */
+    lock_take(&starting);
+    if (!atomic_load(&agent.has_sampler)) {
+        atomic_store(&is_asked_to_end, 0);
+        atomic_store(&thread_tid, 0);
+        atomic_store(&agent.has_sampler, true); /* before its first pass */
+        if (!create()) {
+            atomic_store(&agent.has_sampler, false);
+            arena_lost(&agent.arena, WIRE_LOST_SAMPLER);
+        }
+    }
+    lock_give(&starting);
+    signals_restore(&before);
+}
+
+bool sampler_stop(void)
+{
+    sigset_t before;
+    signals_block(&before);
+    lock_take(&starting);
+    bool was_there = atomic_load(&agent.has_sampler);
+    if (was_there) {
+        atomic_store(&is_asked_to_end, 1);
+        os_wake(&is_asked_to_end);
+        pthread_join(thread_ident, NULL);
+        os_wait_for_end(atomic_load(&thread_tid));
+        atomic_store(&agent.has_sampler, false);
+    }
+    lock_give(&starting);
+    signals_restore(&before);
+    return was_there;
+}
+
+void sampler_in_child(bool is_recorded)
+{
+    lock_give(&starting);
+    atomic_store(&agent.has_sampler, false);
+    if (is_recorded)
+        sampler_start();
 }
