@@ -5,7 +5,7 @@
 #include "agent/core/threads.h"
 #include "wire/arena.h"
 
-/* In the signal handler of the thread's own thread.  Leaves errno alone. */
+/* In that thread's own signal handler.  Leaves errno alone. */
 void tick_sample(struct thread *thread, const void *ucontext);
 
 /* Does what was read by the layout look like a stack?  Until it first does, nothing is believed;
