@@ -29,7 +29,7 @@ int main(int argc, char **argv)
     int depth = atoi(argv[1]), samples = atoi(argv[2]);
     char directory[] = "/tmp/handler-cost-XXXXXX";
     if (!mkdtemp(directory) || !layout_select(&agent.layout, 0x030c01f0, 0, 0) ||
-        !arena_create(&agent.arena, directory) || !tables_init(&agent.tables, &agent.arena))
+        !arena_create(&agent.arena, directory, false) || !tables_init(&agent.tables, &agent.arena))
         return 1;
     control.on = 1;
     control.cpu_interval_ns = 10000000;
@@ -45,14 +45,14 @@ int main(int argc, char **argv)
         snprintf(name, sizeof name, "f%d", i);
         frame = fake_frame(&agent.layout, fake_code(&agent.layout, "/a.py", name, 1), 4, frame, 0);
     }
-    struct slot *slot = calloc(1, sizeof *slot);
-    slot->ident = pthread_self();
-    slot->random = 1;
-    tstate = fake_thread(&agent.layout, frame, (uintptr_t)slot->ident);
+    struct thread *thread = calloc(1, sizeof *thread);
+    thread->ident = pthread_self();
+    thread->random = 1;
+    tstate = fake_thread(&agent.layout, frame, (uintptr_t)thread->ident);
     ucontext_t context;
     getcontext(&context);
     for (int i = 0; i < samples; i++)
-        tick_sample(slot, &context);
+        tick_sample(thread, &context);
     bool counted =
         agent.arena.header->handler_count == (uint64_t)samples &&
         ((struct wire_cell *)arena_record(&agent.arena, WIRE_CELL, 1))->count == (uint64_t)samples;

@@ -93,6 +93,11 @@ check_tidy() {
         xargs -P "$jobs" -n 2 sh -c 'clang-tidy --quiet -p build/tidy "$0" && touch "$1"'
 }
 
+# The tree against ARCHITECTURE.md, and whether that check finds what it should.
+check_tree() {
+    tools/check_tree.py && .cache/venv/bin/python -m pytest -q tests/tools
+}
+
 # Unit tests: cmocka's own counts are in Meson's log.  A program that fails without a failed test
 # (a crash, a leak, a time-out) counts as one failure.
 unit_tests() {
@@ -137,6 +142,7 @@ check format check_format
 check cppcheck check_cppcheck
 check clang-tidy check_tidy
 check agent-symbols tools/check_agent.sh
+check tree check_tree
 unit_tests unit build
 if ! $quick; then
     # No -Werror here: with the sanitizers' checks in the code, gcc warns of things that cannot be.

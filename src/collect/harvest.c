@@ -28,7 +28,7 @@ struct entries {
     uint64_t size_bytes; /* on disk */
 };
 
-/* PID-N.recording; 0 if it is not. */
+/* PID-N.arena; 0 if it is not. */
 static pid_t pid_of_name(const char *name)
 {
     char *end;

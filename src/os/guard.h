@@ -5,7 +5,7 @@
  *
  * How: each load is one instruction whose address stands, with the address of
  * its recovery code, in the section `guard_table`.  guard_recover(), called
- * first by our SIGSEGV/SIGBUS handler (agent/signals.c), looks the interrupted
+ * first by our SIGSEGV/SIGBUS handler (agent/hooks/signals.c), looks the interrupted
  * instruction up there and moves the thread to the recovery code.  A load that
  * does not fault costs nothing extra.
  *

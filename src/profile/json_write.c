@@ -114,17 +114,22 @@ static double to_microseconds(double sec)
     return round(sec * 1e6) / 1e6;
 }
 
+/* Causes that occurred, sorted by key. */
 static void key_waits(struct json_out *out, const struct profile_time *time)
 {
+    int causes[WAIT_CAUSES] = {0}, count = 0;
+    for (int cause = 0; cause < WAIT_CAUSES; cause++) {
+        if (!(time->wait_sec[cause] > 0))
+            continue;
+        int at = count++;
+        for (; at > 0 && strcmp(wait_cause_key[causes[at - 1]], wait_cause_key[cause]) > 0; at--)
+            causes[at] = causes[at - 1];
+        causes[at] = cause;
+    }
     json_out_key(out, "waits");
     json_out_object(out);
-    /* Sorted by key, which the enum is not. */
-    static const enum wait_cause order[WAIT_CAUSES] = {
-        WAIT_CHILD, WAIT_FILE, WAIT_GIL,   WAIT_LOCK,   WAIT_LOOP,
-        WAIT_OTHER, WAIT_PIPE, WAIT_SLEEP, WAIT_SOCKET, WAIT_STARVED};
-    for (int i = 0; i < WAIT_CAUSES; i++)
-        if (time->wait_sec[order[i]] > 0)
-            key_real(out, wait_cause_key[order[i]], time->wait_sec[order[i]]);
+    for (int i = 0; i < count; i++)
+        key_real(out, wait_cause_key[causes[i]], time->wait_sec[causes[i]]);
     json_out_end(out);
 }
 

@@ -3,19 +3,11 @@
 
 #include <math.h>
 
-const char *const wait_cause_key[WAIT_CAUSES] = {
-    [WAIT_FILE] = "file",   [WAIT_SOCKET] = "socket", [WAIT_PIPE] = "pipe",
-    [WAIT_SLEEP] = "sleep", [WAIT_LOCK] = "lock",     [WAIT_GIL] = "gil",
-    [WAIT_CHILD] = "child", [WAIT_LOOP] = "loop",     [WAIT_STARVED] = "starved",
-    [WAIT_OTHER] = "other",
-};
+#define KEY(NAME, key, label, external, help) key,
+const char *const wait_cause_key[WAIT_CAUSES] = {WIRE_WAITS(KEY)};
 
-const char *const wait_cause_label[WAIT_CAUSES] = {
-    [WAIT_FILE] = "file I/O",       [WAIT_SOCKET] = "socket I/O", [WAIT_PIPE] = "pipe I/O",
-    [WAIT_SLEEP] = "sleep",         [WAIT_LOCK] = "lock",         [WAIT_GIL] = "GIL",
-    [WAIT_CHILD] = "child process", [WAIT_LOOP] = "event loop",   [WAIT_STARVED] = "no free CPU",
-    [WAIT_OTHER] = "other",
-};
+#define LABEL(NAME, key, label, external, help) label,
+const char *const wait_cause_label[WAIT_CAUSES] = {WIRE_WAITS(LABEL)};
 
 void profile_init(struct profile *profile)
 {

@@ -1,6 +1,6 @@
 /*
  * The profile: what a run showed, ready to be written as JSON (json_write.h) or
- * rendered (src/view).  Built by src/collect after a run, or read back from a
+ * rendered (src/view).  Built by src/report after a run, or read back from a
  * file (json_read.h).  docs/format.md says what each number means; the names
  * here follow it.
  *
@@ -12,25 +12,15 @@
 #define PROFILE_PROFILE_H
 
 #include "base/intern.h"
+#include "wire/waits.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Causes of waiting, in the order of enum wire_kind from WIRE_WAIT_FILE on. */
-enum wait_cause {
-    WAIT_FILE,
-    WAIT_SOCKET,
-    WAIT_PIPE,
-    WAIT_SLEEP,
-    WAIT_LOCK,
-    WAIT_GIL,
-    WAIT_CHILD,
-    WAIT_LOOP,
-    WAIT_STARVED,
-    WAIT_OTHER,
-    WAIT_CAUSES,
-};
-extern const char *const wait_cause_key[WAIT_CAUSES];   /* JSON: "file", "socket", ... "starved" */
+/* Causes of waiting, in the order of enum wire_kind from WIRE_WAIT_FIRST on: WAIT_FILE, ... */
+#define WAIT_CAUSE_ROW(NAME, key, label, external, help) WAIT_##NAME,
+enum wait_cause { WIRE_WAITS(WAIT_CAUSE_ROW) WAIT_CAUSES };
+extern const char *const wait_cause_key[WAIT_CAUSES];   /* JSON: "file", "socket", ... */
 extern const char *const wait_cause_label[WAIT_CAUSES]; /* people: "file I/O", "GIL", ... */
 
 /* Time charged to something: a line, a function, the remainder. */

@@ -426,7 +426,7 @@ static struct profile_time time_of(const struct recording_cell *cell)
         time.square_sec2 = square_sec2;
         return time;
     }
-    time.wait_sec[cell->kind - WIRE_WAIT_FILE] = sec;
+    time.wait_sec[cell->kind - WIRE_WAIT_FIRST] = sec;
     if (cell->charged_ns && cell->ns) {
         double share =
             cell->charged_ns < cell->ns ? (double)cell->charged_ns / (double)cell->ns : 1;

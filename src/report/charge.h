@@ -1,8 +1,8 @@
 /*
  * Charging: which line and function each stretch of time belongs to.  report.c
- * feeds it one arena after the other; it merges their call trees into one (two
- * processes, or two copies of one record, with the same stack share a node) and
- * adds each cell's time to the innermost traced frame of its stack.
+ * feeds it one recording after the other.  Their call trees are merged into one:
+ * equal stacks become one node, be they of two processes or stored twice.  The
+ * time of each cell is added to the innermost traced frame of its stack.
  *
  *   - CPU stays Python or native as the cell says, also when the charged frame
  *     is not the innermost one (library code called from a traced line).
@@ -120,7 +120,7 @@ void charge_release(struct charge *charge); /* idempotent */
 /* `to` is initialised and empty; its strings hold those of `from` under the same ids. */
 void charge_copy(struct charge *to, const struct charge *from);
 
-/* Adds everything the arena holds.  Returns, for each node id of the recording, its node in the
+/* Adds everything the recording holds.  Returns, for each node id of the recording, its node in the
  * merged tree (the caller frees it); *sampled_cpu_sec is the CPU time of its cells. */
 uint32_t *charge_recording(struct charge *charge, const struct recording *recording,
                            double *sampled_cpu_sec);

@@ -17,8 +17,9 @@
  * A library file has a path component `site-packages` or `dist-packages`, or
  * `pythonX.Y` below `lib`, `lib32` or `lib64`, or `pythonXY.zip`: told from the
  * path alone, so that it is right for every interpreter of a process tree.
- * Library files count as the user's wish in rule 8 wherever they are; in rule 9
- * "inside" compares whole components, so /a/bc is not inside /a/b.
+ * Rule 8 decides for every library file, also for one inside the program's
+ * directory (a venv there).  "Inside" in rule 9 compares whole components: /a/bc
+ * is not inside /a/b.
  */
 #ifndef REPORT_FILTER_H
 #define REPORT_FILTER_H

@@ -48,10 +48,10 @@ struct recording_run {
 };
 
 /* 0: opened.  1: a file whose process has not yet begun to write (nothing to release).
- * -1: not an recording, with the reason in `err`. */
+ * -1: not a recording, with the reason in `err`. */
+int recording_open(struct recording *recording, const char *path, struct err *err);
 /* The same of the header alone. */
 int recording_peek(struct wire_header *header, const char *path, struct err *err);
-int recording_open(struct recording *recording, const char *path, struct err *err);
 void recording_release(struct recording *recording); /* idempotent */
 
 /* Ids run from 1 to recording_count - 1; some of them may be unpublished. */

@@ -1,14 +1,14 @@
 /*
- * From arenas to a profile: decode lines, charge each cell to a line by the rules
- * of ARCHITECTURE.md "Charging", and fill a struct profile.
+ * From recordings to a profile: decode lines, charge each cell to a line by the
+ * rules of ARCHITECTURE.md "Charging", and fill a struct profile.
  *
- *   report_begin -> report_add, one arena after the other -> report_finish
+ *   report_begin -> report_add, one recording after the other -> report_finish
  *
- * What has been added needs no arena any more, and takes memory by what is
- * different in it (stacks, lines), not by how many processes there were: rows of
- * processes and threads beyond PROFILE_ROWS_MAX are summed up, the timeline is
- * thinned.  So processes can be added as they end (harvest.h), and a copy with
- * those that still run gives a profile in the middle of a run.
+ * A recording is not needed any more once it was added.  How much memory a report
+ * takes depends on how many different stacks and lines there are, not on how many
+ * processes: rows of processes and threads beyond PROFILE_ROWS_MAX are summed up,
+ * the timeline is thinned out.  So processes can be added as they end (harvest.h);
+ * for a profile in the middle of a run, those that still run are added to a copy.
  */
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H

@@ -3,15 +3,15 @@
  * on however old it is, and becomes more all the time.  Called by report_memory.c
  * with one recording after the other.
  *
- * Evidence are samples that are alive at the end, by when they were allocated, in
- * CPU time of the process: neither waiting nor a busy machine tells of a program's
- * steps.
- * A block that grew all the time (one list, appended to for ever) is a single
- * record; its growth is read off the course of its site instead: whatever the
- * site's live memory rose by and never fell below again has lived on.  There it
- * counts as many samples as small objects of that size would be.  But the larger
- * a list is the more it grows by at once, and one step is no course: so no growth
- * counts for more than a few.
+ * The evidence are samples that are alive at the end, by when they were allocated.
+ * "When" is the process's CPU time, which goes on as the program does: it stands
+ * still while the program waits, and while the machine is busy with others.
+ *
+ * One list that is appended to for ever is a single block and a single record.
+ * Its growth is read off the course of its site's live memory instead: what that
+ * rose by and never fell below again has lived on.  Growth counts as many samples
+ * as small objects of the same size would, but a single step never for more than
+ * a few: a large list grows by much at once, and one step is no trend.
  */
 #include "report/report_parts.h"
 

@@ -32,6 +32,8 @@
 #ifndef WIRE_ARENA_H
 #define WIRE_ARENA_H
 
+#include "wire/waits.h"
+
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -59,23 +61,15 @@ enum wire_section_id {
 };
 
 /* What a stretch of a thread's time was spent on.  0 = record not published. */
+#define WIRE_WAIT_ROW(NAME, key, label, external, help) WIRE_WAIT_##NAME,
 enum wire_kind {
     WIRE_NONE,
     WIRE_CPU_PYTHON,
     WIRE_CPU_NATIVE,
-    WIRE_CPU_CALL,  /* a call of we do not know what: Python if its call site is ever seen to enter
-                       a Python function directly (WIRE_NODE_DIRECT), else native */
-    WIRE_WAIT_FILE, /* file or device I/O */
-    WIRE_WAIT_SOCKET, /* network or socket I/O */
-    WIRE_WAIT_PIPE,   /* pipe, fifo, terminal */
-    WIRE_WAIT_SLEEP,
-    WIRE_WAIT_LOCK, /* lock, condition, queue, join */
-    WIRE_WAIT_GIL,
-    WIRE_WAIT_CHILD,   /* waiting for a child process */
-    WIRE_WAIT_LOOP,    /* event loop: select, poll, epoll */
-    WIRE_WAIT_STARVED, /* runnable, but no processor was free */
-    WIRE_WAIT_OTHER,
-    WIRE_KINDS,
+    WIRE_CPU_CALL, /* a call of we do not know what: Python if its call site is ever seen to enter
+                      a Python function directly (WIRE_NODE_DIRECT), else native */
+    WIRE_WAITS(WIRE_WAIT_ROW) WIRE_KINDS, /* WIRE_WAIT_FILE, ...: wire/waits.h */
+    WIRE_WAIT_FIRST = WIRE_CPU_CALL + 1,
 };
 
 /* Why something is missing from the numbers; counted in wire_header.lost. */

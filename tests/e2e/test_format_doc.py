@@ -6,18 +6,24 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# A golden profile has no reason to wait for each of these causes; json_write's unit test has all.
-CAUSES = {"child", "file", "gil", "lock", "loop", "other", "pipe", "sleep", "socket", "starved"}
+
+def wait_causes():
+    """Key -> help, from the table of causes.  A golden profile does not wait for each of them;
+    the unit test of json_write writes them all."""
+    table = (ROOT / "src/wire/waits.h").read_text(encoding="utf-8")
+    rows = re.findall(r'ROW\(\w+, "(\w+)", "[^"]*", \w+,[\s\\]*"([^"]*)"\)', table)
+    assert len(rows) == len(re.findall(r"^ *ROW\(", table, re.MULTILINE)) > 0
+    return dict(rows)
 
 
 def documented():
-    """Heading -> the fields in the tables below it."""
+    """Heading -> the fields in the tables below it and what they mean."""
     fields, heading = {}, None
     for row in (ROOT / "docs/format.md").read_text(encoding="utf-8").splitlines():
         if row.startswith("## "):
             heading = fields.setdefault(row[3:], [])
-        elif match := re.match(r"\| `(\w+)` \|", row):
-            heading.append(match[1])
+        elif match := re.match(r"\| `(\w+)` \|.*\| (.*) \|$", row):
+            heading.append((match[1], match[2]))
     return fields
 
 
@@ -34,7 +40,7 @@ def written():
         "Top level": [profile],
         "File": files,
         "Line": lines,
-        "Waits": [{**dict.fromkeys(CAUSES), **one} for one in waits],
+        "Waits": [{**wait_causes(), **one} for one in waits],
         "Untraced": [profile["untraced"]],
         "Memory": [profile["memory_total"], profile["memory_untraced"]],
         "Stacks": [{**frame, **stats} for frame in frames for _, stats in profile["stacks"]],
@@ -55,9 +61,14 @@ def test_every_key_once_and_no_other():
                             "Losses", "Overhead", "Sampling", "Processes", "Resident", "Threads"]
     for heading, values in objects.items():
         assert values, f"the golden profile has nothing for {heading}"
-        assert len(tables[heading]) == len(set(tables[heading])), heading
+        fields = [field for field, _ in tables[heading]]
+        assert len(fields) == len(set(fields)), heading
         for value in values:
-            assert set(value) == set(tables[heading]), heading
+            assert set(value) == set(fields), heading
+
+
+def test_wait_causes_mean_what_their_table_says():
+    assert documented()["Waits"] == sorted(wait_causes().items())
 
 
 def test_functions_lack_what_only_lines_have():

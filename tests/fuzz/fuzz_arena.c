@@ -1,5 +1,5 @@
 /*
- * Fuzzes src/collect: from any recording, however damaged, a report is made that
+ * Fuzzes src/report: from any recording, however damaged, a report is made that
  * can be written, read again and shown.  The seed has all sections, memory
  * included; what is damaged most are whole numbers, by values at the edges.
  *

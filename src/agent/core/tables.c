@@ -231,7 +231,7 @@ bool tables_add(struct tables *t, uint32_t node, enum wire_kind kind, uint64_t n
         arena_lost(t->arena, WIRE_LOST_TABLE_FULL);
         return false;
     }
-    uint64_t us = (kind < WIRE_WAIT_FILE ? ns : charged_ns) / 1000;
+    uint64_t us = (kind < WIRE_WAIT_FIRST ? ns : charged_ns) / 1000;
     atomic_fetch_add_explicit(&cell->count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&cell->ns, ns, memory_order_relaxed);
     if (charged_ns)

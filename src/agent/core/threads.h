@@ -1,10 +1,11 @@
 /*
- * The threads of the process: a thread for each, with its CPU timer and what the
- * handler and the sampler remember of it.
+ * The threads of the process: an entry (struct thread) for each, with its CPU
+ * timer and what the handler and the sampler remember of it.
  *
- * A thread belongs to its thread while state is THREAD_LIVE.  Fields marked (own)
- * are touched by that thread alone (mostly in the handler), (sampler) by the
- * sampler thread alone; the rest is set before the thread goes live.
+ * While `state` is THREAD_LIVE the entry belongs to a running thread.  Fields
+ * marked (own) are touched by that thread alone (mostly in its handler), those
+ * under (sampler) by the sampler thread alone; the rest is set before the entry
+ * goes live.  Entries of ended threads are used again.
  *
  * Threads are found by interposing pthread_create; the program's first thread
  * is registered by start.c.  A thread's end is seen by a key destructor.
@@ -32,7 +33,7 @@ enum thread_state { THREAD_FREE, THREAD_TAKEN, THREAD_LIVE, THREAD_ENDED };
 
 struct thread {
     _Atomic uint32_t state;  /* enum thread_state */
-    _Atomic uint32_t serial; /* another thread of the same thread has another serial */
+    _Atomic uint32_t serial; /* another one for each thread that has the entry */
     pid_t tid;
     pthread_t ident;
     int timer;
@@ -44,7 +45,7 @@ struct thread {
     void *start_argument;
 
     uint64_t begin_cpu_ns, begin_wall_ns;
-    uint64_t end_cpu_ns, end_wall_ns; /* set before the thread is THREAD_ENDED */
+    uint64_t end_cpu_ns, end_wall_ns; /* set before it is THREAD_ENDED */
     uint64_t last_cpu_ns;             /* (own) clock at the last sample */
     uint64_t carry_ns;          /* (own) CPU of ended threads to be charged with the next sample */
     uint32_t random;            /* (own) */
@@ -76,14 +77,14 @@ struct thread {
     struct py_frame memory_frames[PY_FRAMES_MAX];
 };
 
-/* The calling thread's thread; NULL in threads we do not know. */
+/* The calling thread's entry; NULL in threads we do not know. */
 struct thread *threads_self(void);
 struct thread *threads_at(unsigned index);
-unsigned threads_used(void); /* threads 0 .. used-1 have ever been taken */
+unsigned threads_used(void); /* entries 0 .. used-1 have ever been taken */
 
 bool threads_init(void);
 void threads_add_main(void);              /* register the calling thread as the program's first */
-void threads_free(struct thread *thread); /* of an ended thread */
+void threads_free(struct thread *thread); /* the entry of an ended one */
 void threads_stop(void);                  /* no thread is sampled any more; from any thread */
 /* In a forked child (forks.h): forget all; the calling thread is the main one now. */
 void threads_in_child(bool is_recorded);

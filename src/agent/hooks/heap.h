@@ -7,8 +7,9 @@
  * Nothing about the allocator changes: sizes, alignment, lazily zeroed pages,
  * growth in place; only small sampled blocks come from slots of ours (blocks.h).
  *
- * C++'s operators need no hooks: they call malloc() and free().  Those that another
- * allocator brings along do not, and what comes from them is not seen.
+ * C++'s new and delete need no hooks: they call malloc() and free().  Another
+ * allocator may bring operators of its own that do not; what they hand out is not
+ * seen.
  */
 #ifndef AGENT_HOOKS_HEAP_H
 #define AGENT_HOOKS_HEAP_H

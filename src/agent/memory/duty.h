@@ -1,11 +1,14 @@
 /*
- * When small Python objects are looked at (objects.h).
+ * When small Python objects are looked at (objects.h): always, or in windows.
  *
- * The functions in front of CPython's allocator cost a little on every call.  A
- * program that allocates very often and keeps little of it is therefore looked at
- * for a part of the time only, in short windows; what is seen there counts as often
- * more.  At its start, when it allocates less often, and when it
- * keeps what it allocates, a program is looked at all the time.
+ * Our functions in front of CPython's allocator cost a little on every call.  In
+ * a program that makes millions of objects a second and keeps few of them they
+ * are therefore taken out, and put back for a few milliseconds at a time (a
+ * window).  If windows are a third of the time, an object seen in one stands for
+ * three.
+ *
+ * There are no windows at a program's start, while it allocates less often, and
+ * while it keeps what it allocates: then everything is looked at.
  */
 #ifndef AGENT_MEMORY_DUTY_H
 #define AGENT_MEMORY_DUTY_H
@@ -14,21 +17,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How much more than itself what is seen now stands for. */
+/* For how many an object that is seen now stands; 1: everything is looked at. */
 extern _Atomic uint32_t duty_factor;
 
-/* So many small objects, of so many bytes, were allocated while we looked.  Any thread. */
+/* While we looked, `objects` small ones of `bytes` together were allocated.  Any thread. */
 void duty_count(uint64_t objects, uint64_t bytes);
 
 enum { DUTY_FUNCTIONS = 3 /* of an allocator: malloc, calloc, realloc */ };
 
-/* One of the functions: ours, whose place it takes, and where the interpreter keeps it. */
+/* One of these functions: ours, CPython's own, and the word of the interpreter that holds one of
+ * the two: a window is opened and closed by storing there. */
 struct duty_word {
     uintptr_t ours, original;
     _Atomic uintptr_t *place;
 };
 
-/* Ours are in front.  `inside` is an address in the interpreter's code. */
+/* Our functions are in front now; `place` is looked for here.  `inside` is an address in the
+ * interpreter's code. */
 void duty_init(uintptr_t inside, const struct duty_word *words, size_t count);
 
 /* In a forked child. */

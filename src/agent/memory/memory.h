@@ -4,18 +4,20 @@
  * and come here when a count runs out; sampled blocks are followed until they
  * are freed, so that live memory is known by stack at any time.
  *
- * Sampling.  Large blocks (64 KiB, later a quarter of T) are all recorded, exactly.
- * Of the rest each thread takes one every `interval` bytes: the gaps are drawn
- * from [T/2, 3T/2), the sample weighs T.  T grows with the number of samples,
- * from a small part of the session's window up to all of it: a short program gets
- * many samples, a long one costs little.  And T grows while samples cost more than
+ * Sampling.  Large blocks (from 64 KiB on, later from a quarter of T) are all
+ * recorded, exactly.  Of the rest each thread takes one about every T bytes: the
+ * number of bytes up to the next one (the gap) is drawn from [T/2, 3T/2), and the
+ * sample stands for T bytes.  T grows with the number of samples, from a small
+ * part of the session's window up to all of it, so that a short program gets many
+ * samples and a long one costs little.  T also grows while samples cost more than
  * they should (the pace, memory.c), and falls back afterwards.
  *
  * Contexts.  All hooks run in the program's threads, anywhere a malloc can be:
- * nothing here allocates, blocks on anything of the program's, or changes errno.
+ * nothing here allocates, waits for anything of the program's, or changes errno.
  * One spin lock protects the records; it is held for less than a microsecond.
- * A thread that is inside (`busy`: a signal handler came in between) takes no
- * sample, and what it frees is set aside until the lock is next taken (deferred.h).
+ * While a thread is in here it is `busy`.  A signal handler that interrupts it and
+ * allocates takes no sample, and what it frees is set aside until the lock is next
+ * taken (deferred.h).
  */
 #ifndef AGENT_MEMORY_MEMORY_H
 #define AGENT_MEMORY_MEMORY_H
@@ -33,10 +35,10 @@ struct memory_gap {
 };
 
 /*
- * A small Python object that was chosen as a sample: it is asked for as a larger
- * one, so that CPython's allocator passes the request on to malloc(), which is to
- * record it like this (see objects.h).  Meanwhile the heap's gap stands below
- * zero, so that malloc() looks.
+ * A note from objects.c to our malloc().  A small Python object was chosen as a
+ * sample and is asked for as a larger one, so that CPython's allocator passes the
+ * request on to malloc(), which is to record it as this says.  So that malloc()
+ * looks here at all, the heap's gap is set below zero for the time of the call.
  */
 struct memory_promotion {
     bool is_due;
@@ -92,22 +94,22 @@ void memory_pass(uint64_t now_mono_ns);
 bool memory_is_ready(void);
 
 /*
- * The gap ran out (or the block is large: then it was not counted down yet).  Is
- * this a sample?  `grown_bytes` of a block that now has `size_bytes`.  Draws the
- * next gap.
+ * The gap ran out, or the block is large (then it was not counted down yet).  Is
+ * this a sample?  The block has `size_bytes` now, `grown_bytes` of them new.  Fills
+ * `sample` if so, and draws the next gap.
  */
 bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
                    struct memory_sample *sample);
 uint64_t memory_random(void);
-/* Not recording: leave this thread alone for a while. */
+/* Nothing is recorded now: a gap so long that this thread does not come again soon. */
 void memory_postpone(struct memory_gap *gap);
 
 /* A slot (blocks.h) for a small sample; NULL: none left. */
 void *memory_take_slot(size_t size_bytes, size_t align_bytes);
 void memory_give_slot(void *slot);
 
-/* Records `sample` for the block; one more if it has some already (and then exactly from where they
- * end, if they are exact). */
+/* Records `sample` for the block, in addition to what it has.  After exact records the new one
+ * begins exactly where they end. */
 void memory_record(const void *block, struct memory_sample *sample);
 /* A copy of so many bytes: nothing stays of it but the count. */
 void memory_record_copy(const struct memory_sample *sample);

@@ -19,20 +19,21 @@ bool records_add(const void *block, uint32_t site, struct memory_sample *sample)
 /* Of a copy nothing stays but the count. */
 void records_add_copy(uint32_t site, const struct memory_sample *sample);
 
-/* The chain of a block: its head, or 0 / taken from the block / put to a block that is
- * `size_bytes` large now.  Put answers false if there is no room; then they are released. */
+/* The head of a block's chain, 0: none.  `_take` also takes the chain away from the block; `_put`
+ * gives it to a block that is `size_bytes` large now (false: no room, and it was released). */
 uint32_t records_of(const void *block);
 uint32_t records_take(const void *block);
 bool records_put(const void *block, uint32_t head, uint64_t size_bytes);
-/* The block is freed.  What falls to the interpreter's own end stays on the books: it was live when
- * the program ended. */
+/* The block is freed.  What the interpreter frees after the program's end stays counted: it was
+ * live when the program ended. */
 void records_release(uint32_t head);
 
-/* The course: one entry for the total, if it changed; and room for more, where it gets short. */
+/* One more point of the footprint's course, if the total changed; thins the course out when it is
+ * nearly full. */
 void records_note_total(void);
 
-/* A look at the resident size / the last one: before the interpreter frees what the program left.
- */
+/* Note the resident size and what is live.  `_at_end`: for the last time, before the interpreter
+ * frees what the program left. */
 void records_look(void);
 void records_look_at_end(void);
 

@@ -8,87 +8,81 @@
 
 enum { POLL_LOOK_MAX = 8 };
 
-/* What a system call tells about the wait. */
-enum rule {
-    RULE_NONE,
-    RULE_FILE,
-    RULE_SOCKET,
-    RULE_FD0, /* by the descriptor in the first argument */
-    RULE_SLEEP,
-    RULE_CHILD,
-    RULE_LOOP,
-    RULE_SELECT, /* sleep if it names no descriptor, else event loop */
-    RULE_POLL,   /* by the descriptors polled */
-    RULE_FUTEX,
-    RULE_LOCK,
+/* Calls that do not tell the cause alone; the others of enum wire_kind stand for themselves. */
+enum {
+    BY_DESCRIPTOR = WIRE_KINDS, /* by what the first argument is open on */
+    BY_SELECT,                  /* sleep if it names no descriptor, else event loop */
+    BY_POLL,                    /* by the descriptors polled */
+    BY_FUTEX,                   /* by whose lock it is */
 };
 
+/* What a system call tells about the wait. */
 static const struct {
     long call;
-    enum rule rule;
+    int cause; /* enum wire_kind, or BY_... */
 } rules[] = {
-    {SYS_futex, RULE_FUTEX},
-    {SYS_clock_nanosleep, RULE_SLEEP},
-    {SYS_nanosleep, RULE_SLEEP},
-    {SYS_read, RULE_FD0},
-    {SYS_readv, RULE_FD0},
-    {SYS_pread64, RULE_FD0},
-    {SYS_preadv, RULE_FD0},
-    {SYS_write, RULE_FD0},
-    {SYS_writev, RULE_FD0},
-    {SYS_pwrite64, RULE_FD0},
-    {SYS_pwritev, RULE_FD0},
-    {SYS_sendfile, RULE_FD0},
-    {SYS_splice, RULE_FD0},
-    {SYS_ioctl, RULE_FD0},
-    {SYS_recvfrom, RULE_SOCKET},
-    {SYS_recvmsg, RULE_SOCKET},
-    {SYS_recvmmsg, RULE_SOCKET},
-    {SYS_sendto, RULE_SOCKET},
-    {SYS_sendmsg, RULE_SOCKET},
-    {SYS_sendmmsg, RULE_SOCKET},
-    {SYS_accept, RULE_SOCKET},
-    {SYS_accept4, RULE_SOCKET},
-    {SYS_connect, RULE_SOCKET},
-    {SYS_wait4, RULE_CHILD},
-    {SYS_waitid, RULE_CHILD},
-    {SYS_epoll_pwait, RULE_LOOP},
-    {SYS_pselect6, RULE_SELECT},
-    {SYS_ppoll, RULE_POLL},
+    {SYS_futex, BY_FUTEX},
+    {SYS_clock_nanosleep, WIRE_WAIT_SLEEP},
+    {SYS_nanosleep, WIRE_WAIT_SLEEP},
+    {SYS_read, BY_DESCRIPTOR},
+    {SYS_readv, BY_DESCRIPTOR},
+    {SYS_pread64, BY_DESCRIPTOR},
+    {SYS_preadv, BY_DESCRIPTOR},
+    {SYS_write, BY_DESCRIPTOR},
+    {SYS_writev, BY_DESCRIPTOR},
+    {SYS_pwrite64, BY_DESCRIPTOR},
+    {SYS_pwritev, BY_DESCRIPTOR},
+    {SYS_sendfile, BY_DESCRIPTOR},
+    {SYS_splice, BY_DESCRIPTOR},
+    {SYS_ioctl, BY_DESCRIPTOR},
+    {SYS_recvfrom, WIRE_WAIT_SOCKET},
+    {SYS_recvmsg, WIRE_WAIT_SOCKET},
+    {SYS_recvmmsg, WIRE_WAIT_SOCKET},
+    {SYS_sendto, WIRE_WAIT_SOCKET},
+    {SYS_sendmsg, WIRE_WAIT_SOCKET},
+    {SYS_sendmmsg, WIRE_WAIT_SOCKET},
+    {SYS_accept, WIRE_WAIT_SOCKET},
+    {SYS_accept4, WIRE_WAIT_SOCKET},
+    {SYS_connect, WIRE_WAIT_SOCKET},
+    {SYS_wait4, WIRE_WAIT_CHILD},
+    {SYS_waitid, WIRE_WAIT_CHILD},
+    {SYS_epoll_pwait, WIRE_WAIT_LOOP},
+    {SYS_pselect6, BY_SELECT},
+    {SYS_ppoll, BY_POLL},
 #ifdef SYS_epoll_wait
-    {SYS_epoll_wait, RULE_LOOP},
-    {SYS_select, RULE_SELECT},
-    {SYS_poll, RULE_POLL},
-    {SYS_open, RULE_FILE},
-    {SYS_stat, RULE_FILE},
-    {SYS_lstat, RULE_FILE},
-    {SYS_getdents, RULE_FILE},
-    {SYS_unlink, RULE_FILE},
-    {SYS_rename, RULE_FILE},
-    {SYS_mkdir, RULE_FILE},
-    {SYS_rmdir, RULE_FILE},
+    {SYS_epoll_wait, WIRE_WAIT_LOOP},
+    {SYS_select, BY_SELECT},
+    {SYS_poll, BY_POLL},
+    {SYS_open, WIRE_WAIT_FILE},
+    {SYS_stat, WIRE_WAIT_FILE},
+    {SYS_lstat, WIRE_WAIT_FILE},
+    {SYS_getdents, WIRE_WAIT_FILE},
+    {SYS_unlink, WIRE_WAIT_FILE},
+    {SYS_rename, WIRE_WAIT_FILE},
+    {SYS_mkdir, WIRE_WAIT_FILE},
+    {SYS_rmdir, WIRE_WAIT_FILE},
 #endif
-    {SYS_openat, RULE_FILE},
-    {SYS_close, RULE_FILE},
-    {SYS_fstat, RULE_FILE},
-    {SYS_newfstatat, RULE_FILE},
-    {SYS_getdents64, RULE_FILE},
-    {SYS_unlinkat, RULE_FILE},
-    {SYS_renameat, RULE_FILE},
-    {SYS_fsync, RULE_FILE},
-    {SYS_fdatasync, RULE_FILE},
-    {SYS_sync, RULE_FILE},
-    {SYS_syncfs, RULE_FILE},
-    {SYS_sync_file_range, RULE_FILE},
-    {SYS_msync, RULE_FILE},
-    {SYS_ftruncate, RULE_FILE},
-    {SYS_truncate, RULE_FILE},
-    {SYS_fallocate, RULE_FILE},
-    {SYS_copy_file_range, RULE_FILE},
-    {SYS_flock, RULE_LOCK},
-    {SYS_fcntl, RULE_LOCK},
-    {SYS_semop, RULE_LOCK},
-    {SYS_semtimedop, RULE_LOCK},
+    {SYS_openat, WIRE_WAIT_FILE},
+    {SYS_close, WIRE_WAIT_FILE},
+    {SYS_fstat, WIRE_WAIT_FILE},
+    {SYS_newfstatat, WIRE_WAIT_FILE},
+    {SYS_getdents64, WIRE_WAIT_FILE},
+    {SYS_unlinkat, WIRE_WAIT_FILE},
+    {SYS_renameat, WIRE_WAIT_FILE},
+    {SYS_fsync, WIRE_WAIT_FILE},
+    {SYS_fdatasync, WIRE_WAIT_FILE},
+    {SYS_sync, WIRE_WAIT_FILE},
+    {SYS_syncfs, WIRE_WAIT_FILE},
+    {SYS_sync_file_range, WIRE_WAIT_FILE},
+    {SYS_msync, WIRE_WAIT_FILE},
+    {SYS_ftruncate, WIRE_WAIT_FILE},
+    {SYS_truncate, WIRE_WAIT_FILE},
+    {SYS_fallocate, WIRE_WAIT_FILE},
+    {SYS_copy_file_range, WIRE_WAIT_FILE},
+    {SYS_flock, WIRE_WAIT_LOCK},
+    {SYS_fcntl, WIRE_WAIT_LOCK},
+    {SYS_semop, WIRE_WAIT_LOCK},
+    {SYS_semtimedop, WIRE_WAIT_LOCK},
 };
 
 static enum wire_kind of_descriptor(int fd)
@@ -138,54 +132,35 @@ static enum wire_kind of_futex(uintptr_t address, uintptr_t tstate)
     return WIRE_WAIT_LOCK;
 }
 
-static enum rule rule_of(long call)
+static int rule_of(long call)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].call == call)
-            return rules[i].rule;
-    return RULE_NONE;
+            return rules[i].cause;
+    return WIRE_WAIT_OTHER;
 }
 
 enum wire_kind cause_classify(const struct os_wait *wait, uintptr_t tstate)
 {
-    switch (rule_of(wait->call)) {
-    case RULE_FILE:
-        return WIRE_WAIT_FILE;
-    case RULE_SOCKET:
-        return WIRE_WAIT_SOCKET;
-    case RULE_FD0:
+    int cause = rule_of(wait->call);
+    switch (cause) {
+    case BY_DESCRIPTOR:
         return of_descriptor((int)wait->args[0]);
-    case RULE_SLEEP:
-        return WIRE_WAIT_SLEEP;
-    case RULE_CHILD:
-        return WIRE_WAIT_CHILD;
-    case RULE_LOOP:
-        return WIRE_WAIT_LOOP;
-    case RULE_SELECT:
+    case BY_SELECT:
         return wait->args[0] ? WIRE_WAIT_LOOP : WIRE_WAIT_SLEEP;
-    case RULE_POLL:
+    case BY_POLL:
         return of_poll(wait->args[0], wait->args[1]);
-    case RULE_FUTEX:
+    case BY_FUTEX:
         return of_futex(wait->args[0], tstate);
-    case RULE_LOCK:
-        return WIRE_WAIT_LOCK;
-    case RULE_NONE:
-        break;
+    default:
+        return (enum wire_kind)cause;
     }
-    return WIRE_WAIT_OTHER;
 }
+
+#define EXTERNAL(NAME, key, label, external, help) [WIRE_WAIT_##NAME] = (external),
 
 bool cause_is_external(enum wire_kind kind)
 {
-    switch (kind) {
-    case WIRE_WAIT_FILE:
-    case WIRE_WAIT_SOCKET:
-    case WIRE_WAIT_PIPE:
-    case WIRE_WAIT_SLEEP:
-    case WIRE_WAIT_CHILD:
-    case WIRE_WAIT_LOOP:
-        return true;
-    default:
-        return false;
-    }
+    static const bool is_external[WIRE_KINDS] = {WIRE_WAITS(EXTERNAL)};
+    return is_external[kind];
 }

@@ -1,6 +1,6 @@
 /*
  * What a blocked thread waits for: from its system call to a cause
- * (enum wire_kind from WIRE_WAIT_FILE on).  Sampler thread only.
+ * (enum wire_kind from WIRE_WAIT_FIRST on).  Sampler thread only.
  */
 #ifndef AGENT_WAITS_CAUSE_H
 #define AGENT_WAITS_CAUSE_H
