@@ -6,6 +6,7 @@
  *   handler_cost DEPTH SAMPLES
  */
 #include "agent/core/agent.h"
+#include "agent/core/forks.h"
 #include "agent/cpu/tick.h"
 #include "fake_python.h"
 
@@ -22,6 +23,16 @@ static void *fake_current(void)
     return tstate;
 }
 
+/* Nobody forks here. */
+void forks_check(void)
+{
+}
+
+bool forks_is_guest(void)
+{
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 3)
@@ -35,6 +46,7 @@ int main(int argc, char **argv)
     control.cpu_interval_ns = 10000000;
     agent.control = &control;
     agent.has_layout = true;
+    agent.active = true;
     agent.code_type = fake_code_type;
     agent.str_type = fake_str_type;
     agent.current_tstate = fake_current;
