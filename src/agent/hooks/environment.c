@@ -11,6 +11,7 @@
 #include <alloca.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <spawn.h>
@@ -94,14 +95,17 @@ const char *environment_scrub(void)
 }
 
 /* Not where the new program would not find us, since the loader says so on its standard error: the
- * program has entered another root or another mount namespace. */
+ * program has entered another root or mount namespace, or has become another user. */
 static bool follows(void)
 {
-    int saved = errno;
-    bool is_there = session_entry[0] && agent_path[0] && agent.control &&
-                    !atomic_load(&agent.control->closed) && !access(agent_path, R_OK);
+    if (!session_entry[0] || !agent_path[0] || !agent.control ||
+        atomic_load(&agent.control->closed))
+        return false;
+    int saved = errno, fd = open(agent_path, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0)
+        close(fd);
     errno = saved;
-    return is_there;
+    return fd >= 0;
 }
 
 void environment_forget(void)

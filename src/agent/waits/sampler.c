@@ -4,11 +4,10 @@
 #include "agent/core/lock.h"
 #include "agent/core/threads.h"
 #include "agent/core/timeline.h"
-#include "agent/cpu/tick.h"
 #include "agent/hooks/signals.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/memory.h"
-#include "agent/waits/cause.h"
+#include "agent/waits/pass.h"
 #include "os/os.h"
 
 #include <dlfcn.h>
@@ -18,314 +17,18 @@
 #include <signal.h>
 
 enum {
-    WAIT_NOTICE_NS = 300000, /* shorter waits are scheduling noise */
     ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
     STACK_BYTES = 64 * 1024,
-    RSS_EVERY = 16,              /* passes */
-    PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
+    RSS_EVERY = 16, /* passes */
 };
 
-/* One pass over the threads. */
-struct pass {
-    uint64_t now_ns, wall_ns; /* wall_ns: since the last pass */
-    uint64_t cpu_ns;          /* used since then by all processes, samplers left out */
-    unsigned external;        /* threads that wait for the outside world */
-    unsigned runnable;        /* threads that are ready to run */
-    struct thread *main_thread;
-    bool any_moved, any_waited;
-};
-
-/* The thread itself. */
-static struct lock starting; /* one starts or ends it at a time */
+static struct lock starting; /* one starts or ends the thread at a time */
 static pthread_t thread_ident;
 static _Atomic pid_t thread_tid;
 static _Atomic uint32_t is_asked_to_end;
-
-static bool keep_descriptors;
-static struct py_frame walk_frames[PY_FRAMES_MAX];
-
-static void forget(struct thread *thread)
-{
-    os_close(&thread->syscall_fd);
-    os_close(&thread->delay_fd);
-}
-
-/* A thread seen for the first time: its clocks start where it began. */
-static void adopt(struct thread *thread, uint32_t serial)
-{
-    if (thread->seen_serial)
-        forget(thread);
-    thread->syscall_fd = thread->delay_fd = -1;
-    thread->seen_serial = serial;
-    thread->pass_wall_ns = thread->begin_wall_ns;
-    thread->pass_cpu_ns = thread->begin_cpu_ns;
-    thread->valid_cpu_ns = thread->pending_ns = thread->pending_charged_ns = thread->waited_ns = 0;
-    thread->wait_node = thread->wait_kind = 0;
-    thread->starved_ns = 0;
-    thread->placed = false;
-    thread->wait_log = (struct timeline_cursor){0};
-}
-
-static uintptr_t tstate_of(struct thread *thread)
-{
-    uintptr_t tstate = atomic_load_explicit(&thread->tstate, memory_order_relaxed);
-    if (!agent.has_layout)
-        return 0;
-    if (!frames_thread_is(&agent.layout, tstate, (uintptr_t)thread->ident))
-        tstate = frames_find_thread(&agent.layout, agent.main_tstate, (uintptr_t)thread->ident);
-    return tstate;
-}
-
-/* The frames of a thread that is blocked; 0 when it has none. */
-static uint32_t blocked_stack(uintptr_t tstate, struct py_walk *walk)
-{
-    frames_walk(&agent.layout, agent.code_type, tstate, walk_frames, walk);
-    if (!walk->count || walk->bad)
-        return 0;
-    return tables_stack(&agent.tables, &agent.layout, walk_frames, walk);
-}
-
-static bool stacks_usable(void)
-{
-    uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
-    return state == WIRE_STACKS_OK || (state == WIRE_STACKS_UNTRIED && agent.has_layout);
-}
-
-/* What looking at a thread that did not run all the time can show. */
-enum finding {
-    FOUND_WAITING,  /* wait_node and wait_kind say where and for what */
-    FOUND_RUNNABLE, /* on a processor, or ready for one */
-    FOUND_MOVING,   /* it ran while it was looked at */
-    FOUND_NATIVE,   /* a thread without Python code: nobody's line */
-};
-
-/*
- * Find out where a thread waits.  What was read counts only if the thread did
- * not run meanwhile, i.e. its CPU clock stood still.
- */
-static enum finding look_at(struct thread *thread, uint64_t cpu_ns)
-{
-    if (thread->valid_cpu_ns == cpu_ns && thread->wait_node)
-        return FOUND_WAITING; /* has not run since it was read: still there */
-    uintptr_t tstate = tstate_of(thread);
-    if (!tstate || !stacks_usable())
-        return FOUND_NATIVE;
-    struct os_wait wait;
-    bool known = os_thread_wait(thread->tid, &thread->syscall_fd, keep_descriptors, &wait);
-    if (known && wait.running)
-        return FOUND_RUNNABLE;
-    struct py_walk walk;
-    uint32_t node = blocked_stack(tstate, &walk);
-    enum wire_kind kind = known ? cause_classify(&wait, tstate) : WIRE_WAIT_OTHER;
-    uint64_t after;
-    if (!os_thread_cpu_of(thread->tid, &after) || after != cpu_ns) {
-        arena_lost(&agent.arena, WIRE_LOST_TORN_WAIT);
-        return FOUND_MOVING;
-    }
-    if (!node)
-        return FOUND_MOVING;
-    thread->wait_node = node;
-    thread->wait_kind = kind;
-    thread->valid_cpu_ns = cpu_ns;
-    if (kind == WIRE_WAIT_LOCK && agent.layout.calls[walk.leaf_opcode] != PY_CALL_NONE)
-        tick_native_owner(thread, node, true);
-    return FOUND_WAITING;
-}
-
-static bool waits_outside(const struct thread *thread)
-{
-    return thread->placed && cause_is_external((enum wire_kind)thread->wait_kind);
-}
-
-/* How long the thread waited in this pass, and where it is now. */
-static void observe(struct pass *pass, struct thread *thread)
-{
-    uint32_t serial = atomic_load(&thread->serial);
-    thread->wait_ns = thread->starve_ns = thread->charge_ns = 0;
-    thread->before_node = thread->placed ? thread->wait_node : 0;
-    thread->before_kind = thread->wait_kind;
-    thread->placed = thread->runnable = false;
-    if (serial != thread->seen_serial) {
-        adopt(thread, serial);
-        pass->any_moved = true;
-    }
-    uint64_t cpu_ns;
-    if (!os_thread_cpu_of(thread->tid, &cpu_ns))
-        return; /* just ended */
-    uint64_t used_ns = cpu_ns - thread->pass_cpu_ns;
-    uint64_t wall_ns = pass->now_ns - thread->pass_wall_ns;
-    thread->pass_cpu_ns = cpu_ns;
-    thread->pass_wall_ns = pass->now_ns;
-    if (used_ns)
-        pass->any_moved = true;
-    if (wall_ns < used_ns + WAIT_NOTICE_NS)
-        return;
-    pass->any_waited = true;
-    enum finding finding = look_at(thread, cpu_ns);
-    thread->waited_ns += wall_ns - used_ns;
-    if (finding == FOUND_NATIVE)
-        return;
-    thread->wait_ns = wall_ns - used_ns;
-    thread->placed = finding == FOUND_WAITING;
-    thread->runnable = finding == FOUND_RUNNABLE;
-    uint64_t starved_ns;
-    if (used_ns &&
-        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &starved_ns)) {
-        thread->starve_ns = starved_ns - thread->starved_ns;
-        thread->starved_ns = starved_ns;
-    }
-    if (thread->is_main)
-        pass->main_thread = thread;
-    pass->runnable += thread->runnable;
-    pass->external += waits_outside(thread);
-}
-
-/*
- * The time in which no thread of any process ran is charged once, in the first
- * process: to its main thread if that waits for the outside world; else to the
- * threads that were ready to run, no processor being free; else to all threads
- * that wait for the outside world; else to the main thread.
- */
-static void charge(struct pass *pass)
-{
-    if (!agent.is_first || pass->cpu_ns >= pass->wall_ns)
-        return;
-    uint64_t idle_ns = pass->wall_ns - pass->cpu_ns;
-    struct thread *main_thread = pass->main_thread;
-    unsigned sharers = pass->runnable ? pass->runnable : pass->external;
-    if ((main_thread && waits_outside(main_thread)) || !sharers) {
-        if (main_thread)
-            main_thread->charge_ns = idle_ns;
-        return;
-    }
-    for (unsigned i = 0; i < threads_used(); i++) {
-        struct thread *thread = threads_at(i);
-        if (atomic_load(&thread->state) == THREAD_LIVE &&
-            (pass->runnable ? thread->runnable : waits_outside(thread)))
-            thread->charge_ns = idle_ns / sharers;
-    }
-}
-
-static void add(struct thread *thread, uint32_t node, enum wire_kind kind, uint64_t ns,
-                uint64_t charged_ns, uint64_t now_ns)
-{
-    tables_add(&agent.tables, node, kind, ns, charged_ns);
-    if (charged_ns)
-        timeline_add(&thread->wait_log, thread->record, node, kind, now_ns - charged_ns,
-                     charged_ns);
-}
-
-/* Put what is pending, or one part in `parts` of it, to a place. */
-static void add_pending(struct thread *thread, uint32_t node, enum wire_kind kind, unsigned parts,
-                        uint64_t now_ns)
-{
-    uint64_t ns = thread->pending_ns / parts, charged_ns = thread->pending_charged_ns / parts;
-    if (ns)
-        add(thread, node, kind, ns, charged_ns, now_ns);
-    thread->pending_ns -= ns;
-    thread->pending_charged_ns -= charged_ns;
-}
-
-/* So much of what is pending was for want of a processor.  A thread not yet sampled on the CPU has
- * no line for that. */
-static void add_starved(struct thread *thread, uint64_t ns, uint64_t now_ns)
-{
-    uint32_t node = atomic_load_explicit(&thread->last_node, memory_order_relaxed);
-    if (!node)
-        node = tables_node(&agent.tables, 0, WIRE_FRAME_INTERPRETER, 0, 0, 0);
-    uint64_t starved = ns < thread->pending_ns ? ns : thread->pending_ns;
-    uint64_t charged = thread->pending_charged_ns < starved ? thread->pending_charged_ns : starved;
-    add(thread, node, WIRE_WAIT_STARVED, starved, charged, now_ns);
-    thread->pending_ns -= starved;
-    thread->pending_charged_ns -= charged;
-}
-
-/* Write down what one thread waited in this pass. */
-static void settle(const struct pass *pass, struct thread *thread)
-{
-    if (!thread->wait_ns)
-        return;
-    uint32_t cpu_node = atomic_load_explicit(&thread->last_node, memory_order_relaxed);
-    thread->pending_ns += thread->wait_ns;
-    thread->pending_charged_ns +=
-        thread->charge_ns < thread->wait_ns ? thread->charge_ns : thread->wait_ns;
-    /* The kernel tells of a delay when it is over: it may reach back into earlier passes. */
-    if (thread->starve_ns >= WAIT_NOTICE_NS)
-        add_starved(thread, thread->starve_ns, pass->now_ns);
-    /* What it is charged for being ready to run is not for a lock, got or waited for. */
-    enum wire_kind kind =
-        (enum wire_kind)(thread->placed ? thread->wait_kind : thread->before_kind);
-    if (!thread->is_main && (thread->placed || thread->runnable) && !cause_is_external(kind) &&
-        thread->pending_charged_ns)
-        add_starved(thread, thread->pending_charged_ns, pass->now_ns);
-    bool left =
-        thread->before_node && (!thread->placed || thread->before_node != thread->wait_node ||
-                                thread->before_kind != thread->wait_kind);
-    if (left) /* its old wait ended somewhere in this pass: on average in the middle of the wait */
-        add_pending(thread, thread->before_node, (enum wire_kind)thread->before_kind,
-                    thread->placed ? 2 : 1, pass->now_ns);
-    if (thread->placed)
-        add_pending(thread, thread->wait_node, (enum wire_kind)thread->wait_kind, 1, pass->now_ns);
-    else if (thread->pending_ns > PENDING_MAX_NS && cpu_node)
-        add_pending(thread, cpu_node, WIRE_WAIT_OTHER, 1, pass->now_ns);
-    /* Else it was caught running: the wait goes where the thread is next found waiting. */
-    if (thread->record) {
-        struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
-        atomic_store_explicit(&record->waited_ns, thread->waited_ns, memory_order_relaxed);
-    }
-}
-
-/* A thread is gone: what it waited since the last pass goes where it was last seen waiting. */
-static void settle_ended(const struct pass *pass, struct thread *thread)
-{
-    if (thread->seen_serial == atomic_load(&thread->serial)) {
-        uint64_t used_ns = thread->end_cpu_ns - thread->pass_cpu_ns;
-        uint64_t wall_ns = thread->end_wall_ns - thread->pass_wall_ns;
-        if (wall_ns > used_ns)
-            thread->pending_ns += wall_ns - used_ns;
-        if (thread->wait_node)
-            add_pending(thread, thread->wait_node, (enum wire_kind)thread->wait_kind, 1,
-                        pass->now_ns);
-    }
-    if (thread->seen_serial)
-        forget(thread);
-    thread->seen_serial = 0;
-}
-
-static void look_at_threads(struct pass *pass)
-{
-    unsigned used = threads_used();
-    for (unsigned i = 0; i < used; i++) {
-        struct thread *thread = threads_at(i);
-        uint32_t state = atomic_load(&thread->state);
-        if (state == THREAD_LIVE) {
-            observe(pass, thread);
-        } else if (state == THREAD_ENDED) {
-            settle_ended(pass, thread);
-            threads_free(thread);
-        }
-    }
-    charge(pass);
-    for (unsigned i = 0; i < used; i++)
-        if (atomic_load(&threads_at(i)->state) == THREAD_LIVE)
-            settle(pass, threads_at(i));
-}
-
-/* While switched off: let time pass without charging it. */
-static void skip_time(uint64_t now_ns)
-{
-    for (unsigned i = 0; i < threads_used(); i++) {
-        struct thread *thread = threads_at(i);
-        if (atomic_load(&thread->state) != THREAD_LIVE)
-            continue;
-        adopt(thread, atomic_load(&thread->serial));
-        thread->pass_wall_ns = now_ns;
-        os_thread_cpu_of(thread->tid, &thread->pass_cpu_ns);
-        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &thread->starved_ns);
-    }
-}
+static uint64_t earlier_own_ns; /* CPU time of samplers that this process had before */
 
 /* The process's CPU time, our own thread's, and the difference: what the program used. */
 struct clocks {
@@ -334,7 +37,8 @@ struct clocks {
 
 static struct clocks read_clocks(void)
 {
-    struct clocks clocks = {.own_ns = os_thread_cpu_ns(), .process_ns = os_process_cpu_ns()};
+    struct clocks clocks = {.own_ns = earlier_own_ns + os_thread_cpu_ns(),
+                            .process_ns = os_process_cpu_ns()};
     clocks.program_ns = clocks.process_ns - clocks.own_ns;
     return clocks;
 }
@@ -380,53 +84,81 @@ static unsigned spread_for(unsigned passes, unsigned most)
     return spread < most ? spread : most;
 }
 
-static void *sample_forever(void *argument)
+/* What is known from pass to pass. */
+struct course {
+    uint64_t last_ns, last_cpu_ns, last_session_ns;
+    unsigned passes, idle_passes, busy_passes;
+    int arena_fd;
+};
+
+static void begin(struct course *course)
 {
-    (void)argument;
     atomic_store(&thread_tid, os_gettid());
     signals_in_sampler();
     memory_disown();
     os_private_directory();
-    keep_descriptors = os_private_descriptors();
-    int arena_fd = keep_descriptors ? arena_open_again(&agent.arena) : -1;
-    bool charge_waits = !(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME);
-    uint64_t last_ns = agent.arena.header->start_mono_ns;
-    unsigned idle_passes = 0, busy_passes = 0;
-    uint64_t last_cpu_ns = read_clocks().program_ns;
-    uint64_t last_session_ns = atomic_load(&agent.control->cpu_ns);
-    skip_time(last_ns);
-    for (unsigned passes = 0;; passes++) {
-        unsigned spread = idle_passes ? spread_for(idle_passes, SPREAD_IDLE_MAX)
-                                      : spread_for(busy_passes, SPREAD_BUSY_MAX);
+    bool may_keep = os_private_descriptors();
+    *course = (struct course){
+        .last_ns = atomic_load(&agent.arena.header->beat_mono_ns),
+        .last_cpu_ns = read_clocks().program_ns,
+        .last_session_ns = atomic_load(&agent.control->cpu_ns),
+        .arena_fd = may_keep ? arena_open_again(&agent.arena) : -1,
+    };
+    pass_begin(course->last_ns, may_keep);
+}
+
+/* The time since the last pass: on the wall, and of all processes on processors. */
+static struct pass next_pass(struct course *course, const struct clocks *clocks)
+{
+    struct pass pass = {.now_ns = os_mono_ns()};
+    pass.wall_ns = pass.now_ns - course->last_ns;
+    course->last_ns = pass.now_ns;
+    if (clocks->program_ns >
+        course->last_cpu_ns) { /* two clocks, read in turn: may seem to go back */
+        atomic_fetch_add(&agent.control->cpu_ns, clocks->program_ns - course->last_cpu_ns);
+        course->last_cpu_ns = clocks->program_ns;
+    }
+    uint64_t session_ns = atomic_load(&agent.control->cpu_ns);
+    pass.cpu_ns = session_ns - course->last_session_ns;
+    course->last_session_ns = session_ns;
+    return pass;
+}
+
+static void one_pass(struct course *course)
+{
+    struct clocks clocks = read_clocks();
+    struct pass pass = next_pass(course, &clocks);
+    bool on = atomic_load(&agent.control->on);
+    if (!on)
+        pass_skip(pass.now_ns);
+    else if (!(agent.control->flags & WIRE_FLAG_VIRTUAL_TIME))
+        pass_look(&pass);
+    /* A program that sleeps, or does nothing but compute, is left alone a little longer. */
+    course->idle_passes = pass.any_moved ? 0 : course->idle_passes + 1;
+    course->busy_passes = pass.any_waited ? 0 : course->busy_passes + 1;
+    beat(pass.now_ns, pass.wall_ns, &clocks, on);
+    if (course->passes++ % RSS_EVERY == 0)
+        atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
+    grow_arena(course->arena_fd);
+    memory_pass(pass.now_ns);
+    timeline_compact();
+}
+
+static void *sample_forever(void *argument)
+{
+    (void)argument;
+    struct course course;
+    begin(&course);
+    for (;;) {
+        unsigned spread = course.idle_passes ? spread_for(course.idle_passes, SPREAD_IDLE_MAX)
+                                             : spread_for(course.busy_passes, SPREAD_BUSY_MAX);
         duty_sleep(agent.control->wait_interval_ns * spread);
         if (is_alone() || atomic_load(&is_asked_to_end))
-            return NULL;
-        struct clocks clocks = read_clocks();
-        struct pass pass = {.now_ns = os_mono_ns()};
-        pass.wall_ns = pass.now_ns - last_ns;
-        last_ns = pass.now_ns;
-        if (clocks.program_ns > last_cpu_ns) { /* two clocks, read in turn: may seem to go back */
-            atomic_fetch_add(&agent.control->cpu_ns, clocks.program_ns - last_cpu_ns);
-            last_cpu_ns = clocks.program_ns;
-        }
-        uint64_t session_ns = atomic_load(&agent.control->cpu_ns);
-        pass.cpu_ns = session_ns - last_session_ns;
-        last_session_ns = session_ns;
-        bool on = atomic_load(&agent.control->on);
-        if (!on)
-            skip_time(pass.now_ns);
-        else if (charge_waits)
-            look_at_threads(&pass);
-        /* A program that sleeps, or does nothing but compute, is left alone a little longer. */
-        idle_passes = pass.any_moved ? 0 : idle_passes + 1;
-        busy_passes = pass.any_waited ? 0 : busy_passes + 1;
-        beat(pass.now_ns, pass.wall_ns, &clocks, on);
-        if (passes % RSS_EVERY == 0)
-            atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
-        grow_arena(arena_fd);
-        memory_pass(pass.now_ns);
-        timeline_compact();
+            break;
+        one_pass(&course);
     }
+    earlier_own_ns += os_thread_cpu_ns();
+    return NULL;
 }
 
 void sampler_pause(uint64_t ns)
@@ -490,6 +222,7 @@ void sampler_in_child(bool is_recorded)
 {
     lock_give(&starting);
     atomic_store(&agent.has_sampler, false);
+    earlier_own_ns = 0;
     if (is_recorded)
         sampler_start();
 }

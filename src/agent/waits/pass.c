@@ -1,0 +1,305 @@
+#include "agent/waits/pass.h"
+
+#include "agent/core/agent.h"
+#include "agent/core/threads.h"
+#include "agent/core/timeline.h"
+#include "agent/cpu/tick.h"
+#include "agent/waits/cause.h"
+#include "os/os.h"
+
+enum {
+    WAIT_NOTICE_NS = 300000,     /* shorter waits are scheduling noise */
+    PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
+};
+
+static bool keep_descriptors;
+static struct py_frame walk_frames[PY_FRAMES_MAX];
+
+static void forget(struct thread *thread)
+{
+    os_close(&thread->syscall_fd);
+    os_close(&thread->delay_fd);
+}
+
+/* A thread seen for the first time: its clocks start where it began. */
+static void adopt(struct thread *thread, uint32_t serial)
+{
+    if (thread->seen_serial)
+        forget(thread);
+    thread->syscall_fd = thread->delay_fd = -1;
+    thread->seen_serial = serial;
+    thread->pass_wall_ns = thread->begin_wall_ns;
+    thread->pass_cpu_ns = thread->begin_cpu_ns;
+    thread->valid_cpu_ns = thread->pending_ns = thread->pending_charged_ns = thread->waited_ns = 0;
+    thread->wait_node = thread->wait_kind = 0;
+    thread->starved_ns = 0;
+    thread->placed = false;
+    thread->wait_log = (struct timeline_cursor){0};
+}
+
+static uintptr_t tstate_of(struct thread *thread)
+{
+    uintptr_t tstate = atomic_load_explicit(&thread->tstate, memory_order_relaxed);
+    if (!agent.has_layout)
+        return 0;
+    if (!frames_thread_is(&agent.layout, tstate, (uintptr_t)thread->ident))
+        tstate = frames_find_thread(&agent.layout, agent.main_tstate, (uintptr_t)thread->ident);
+    return tstate;
+}
+
+/* The frames of a thread that is blocked; 0 when it has none. */
+static uint32_t blocked_stack(uintptr_t tstate, struct py_walk *walk)
+{
+    frames_walk(&agent.layout, agent.code_type, tstate, walk_frames, walk);
+    if (!walk->count || walk->bad)
+        return 0;
+    return tables_stack(&agent.tables, &agent.layout, walk_frames, walk);
+}
+
+static bool stacks_usable(void)
+{
+    uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
+    return state == WIRE_STACKS_OK || (state == WIRE_STACKS_UNTRIED && agent.has_layout);
+}
+
+/* What looking at a thread that did not run all the time can show. */
+enum finding {
+    FOUND_WAITING,  /* wait_node and wait_kind say where and for what */
+    FOUND_RUNNABLE, /* on a processor, or ready for one */
+    FOUND_MOVING,   /* it ran while it was looked at */
+    FOUND_NATIVE,   /* a thread without Python code: nobody's line */
+};
+
+/*
+ * Find out where a thread waits.  What was read counts only if the thread did
+ * not run meanwhile, i.e. its CPU clock stood still.
+ */
+static enum finding look_at(struct thread *thread, uint64_t cpu_ns)
+{
+    if (thread->valid_cpu_ns == cpu_ns && thread->wait_node)
+        return FOUND_WAITING; /* has not run since it was read: still there */
+    uintptr_t tstate = tstate_of(thread);
+    if (!tstate || !stacks_usable())
+        return FOUND_NATIVE;
+    struct os_wait wait;
+    bool known = os_thread_wait(thread->tid, &thread->syscall_fd, keep_descriptors, &wait);
+    if (known && wait.running)
+        return FOUND_RUNNABLE;
+    struct py_walk walk;
+    uint32_t node = blocked_stack(tstate, &walk);
+    enum wire_kind kind = known ? cause_classify(&wait, tstate) : WIRE_WAIT_OTHER;
+    uint64_t after;
+    if (!os_thread_cpu_of(thread->tid, &after) || after != cpu_ns) {
+        arena_lost(&agent.arena, WIRE_LOST_TORN_WAIT);
+        return FOUND_MOVING;
+    }
+    if (!node)
+        return FOUND_MOVING;
+    thread->wait_node = node;
+    thread->wait_kind = kind;
+    thread->valid_cpu_ns = cpu_ns;
+    if (kind == WIRE_WAIT_LOCK && agent.layout.calls[walk.leaf_opcode] != PY_CALL_NONE)
+        tick_native_owner(thread, node, true);
+    return FOUND_WAITING;
+}
+
+static bool waits_outside(const struct thread *thread)
+{
+    return thread->placed && cause_is_external((enum wire_kind)thread->wait_kind);
+}
+
+/* How long the thread waited in this pass, and where it is now. */
+static void observe(struct pass *pass, struct thread *thread)
+{
+    uint32_t serial = atomic_load(&thread->serial);
+    thread->wait_ns = thread->starve_ns = thread->charge_ns = 0;
+    thread->before_node = thread->placed ? thread->wait_node : 0;
+    thread->before_kind = thread->wait_kind;
+    thread->placed = thread->runnable = false;
+    if (serial != thread->seen_serial) {
+        adopt(thread, serial);
+        pass->any_moved = true;
+    }
+    uint64_t cpu_ns;
+    if (!os_thread_cpu_of(thread->tid, &cpu_ns))
+        return; /* just ended */
+    uint64_t used_ns = cpu_ns - thread->pass_cpu_ns;
+    uint64_t wall_ns = pass->now_ns - thread->pass_wall_ns;
+    thread->pass_cpu_ns = cpu_ns;
+    thread->pass_wall_ns = pass->now_ns;
+    if (used_ns)
+        pass->any_moved = true;
+    if (wall_ns < used_ns + WAIT_NOTICE_NS)
+        return;
+    pass->any_waited = true;
+    enum finding finding = look_at(thread, cpu_ns);
+    thread->waited_ns += wall_ns - used_ns;
+    if (finding == FOUND_NATIVE)
+        return;
+    thread->wait_ns = wall_ns - used_ns;
+    thread->placed = finding == FOUND_WAITING;
+    thread->runnable = finding == FOUND_RUNNABLE;
+    uint64_t starved_ns;
+    if (used_ns &&
+        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &starved_ns)) {
+        thread->starve_ns = starved_ns - thread->starved_ns;
+        thread->starved_ns = starved_ns;
+    }
+    if (thread->is_main)
+        pass->main_thread = thread;
+    pass->runnable += thread->runnable;
+    pass->external += waits_outside(thread);
+}
+
+/*
+ * The time in which no thread of any process ran is charged once, in the first
+ * process: to its main thread if that waits for the outside world; else to the
+ * threads that were ready to run, no processor being free; else to all threads
+ * that wait for the outside world; else to the main thread.
+ */
+static void charge(struct pass *pass)
+{
+    if (!agent.is_first || pass->cpu_ns >= pass->wall_ns)
+        return;
+    uint64_t idle_ns = pass->wall_ns - pass->cpu_ns;
+    struct thread *main_thread = pass->main_thread;
+    unsigned sharers = pass->runnable ? pass->runnable : pass->external;
+    if ((main_thread && waits_outside(main_thread)) || !sharers) {
+        if (main_thread)
+            main_thread->charge_ns = idle_ns;
+        return;
+    }
+    for (unsigned i = 0; i < threads_used(); i++) {
+        struct thread *thread = threads_at(i);
+        if (atomic_load(&thread->state) == THREAD_LIVE &&
+            (pass->runnable ? thread->runnable : waits_outside(thread)))
+            thread->charge_ns = idle_ns / sharers;
+    }
+}
+
+static void add(struct thread *thread, uint32_t node, enum wire_kind kind, uint64_t ns,
+                uint64_t charged_ns, uint64_t now_ns)
+{
+    tables_add(&agent.tables, node, kind, ns, charged_ns);
+    if (charged_ns)
+        timeline_add(&thread->wait_log, thread->record, node, kind, now_ns - charged_ns,
+                     charged_ns);
+}
+
+/* Put what is pending, or one part in `parts` of it, to a place. */
+static void add_pending(struct thread *thread, uint32_t node, enum wire_kind kind, unsigned parts,
+                        uint64_t now_ns)
+{
+    uint64_t ns = thread->pending_ns / parts, charged_ns = thread->pending_charged_ns / parts;
+    if (ns)
+        add(thread, node, kind, ns, charged_ns, now_ns);
+    thread->pending_ns -= ns;
+    thread->pending_charged_ns -= charged_ns;
+}
+
+/* So much of what is pending was for want of a processor.  A thread not yet sampled on the CPU has
+ * no line for that. */
+static void add_starved(struct thread *thread, uint64_t ns, uint64_t now_ns)
+{
+    uint32_t node = atomic_load_explicit(&thread->last_node, memory_order_relaxed);
+    if (!node)
+        node = tables_node(&agent.tables, 0, WIRE_FRAME_INTERPRETER, 0, 0, 0);
+    uint64_t starved = ns < thread->pending_ns ? ns : thread->pending_ns;
+    uint64_t charged = thread->pending_charged_ns < starved ? thread->pending_charged_ns : starved;
+    add(thread, node, WIRE_WAIT_STARVED, starved, charged, now_ns);
+    thread->pending_ns -= starved;
+    thread->pending_charged_ns -= charged;
+}
+
+/* Write down what one thread waited in this pass. */
+static void settle(const struct pass *pass, struct thread *thread)
+{
+    if (!thread->wait_ns)
+        return;
+    uint32_t cpu_node = atomic_load_explicit(&thread->last_node, memory_order_relaxed);
+    thread->pending_ns += thread->wait_ns;
+    thread->pending_charged_ns +=
+        thread->charge_ns < thread->wait_ns ? thread->charge_ns : thread->wait_ns;
+    /* The kernel tells of a delay when it is over: it may reach back into earlier passes. */
+    if (thread->starve_ns >= WAIT_NOTICE_NS)
+        add_starved(thread, thread->starve_ns, pass->now_ns);
+    /* What it is charged for being ready to run is not for a lock, got or waited for. */
+    enum wire_kind kind =
+        (enum wire_kind)(thread->placed ? thread->wait_kind : thread->before_kind);
+    if (!thread->is_main && (thread->placed || thread->runnable) && !cause_is_external(kind) &&
+        thread->pending_charged_ns)
+        add_starved(thread, thread->pending_charged_ns, pass->now_ns);
+    bool left =
+        thread->before_node && (!thread->placed || thread->before_node != thread->wait_node ||
+                                thread->before_kind != thread->wait_kind);
+    if (left) /* its old wait ended somewhere in this pass: on average in the middle of the wait */
+        add_pending(thread, thread->before_node, (enum wire_kind)thread->before_kind,
+                    thread->placed ? 2 : 1, pass->now_ns);
+    if (thread->placed)
+        add_pending(thread, thread->wait_node, (enum wire_kind)thread->wait_kind, 1, pass->now_ns);
+    else if (thread->pending_ns > PENDING_MAX_NS && cpu_node)
+        add_pending(thread, cpu_node, WIRE_WAIT_OTHER, 1, pass->now_ns);
+    /* Else it was caught running: the wait goes where the thread is next found waiting. */
+    if (thread->record) {
+        struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
+        atomic_store_explicit(&record->waited_ns, thread->waited_ns, memory_order_relaxed);
+    }
+}
+
+/* A thread is gone: what it waited since the last pass goes where it was last seen waiting. */
+static void settle_ended(const struct pass *pass, struct thread *thread)
+{
+    if (thread->seen_serial == atomic_load(&thread->serial)) {
+        uint64_t used_ns = thread->end_cpu_ns - thread->pass_cpu_ns;
+        uint64_t wall_ns = thread->end_wall_ns - thread->pass_wall_ns;
+        if (wall_ns > used_ns)
+            thread->pending_ns += wall_ns - used_ns;
+        if (thread->wait_node)
+            add_pending(thread, thread->wait_node, (enum wire_kind)thread->wait_kind, 1,
+                        pass->now_ns);
+    }
+    if (thread->seen_serial)
+        forget(thread);
+    thread->seen_serial = 0;
+}
+
+void pass_look(struct pass *pass)
+{
+    unsigned used = threads_used();
+    for (unsigned i = 0; i < used; i++) {
+        struct thread *thread = threads_at(i);
+        uint32_t state = atomic_load(&thread->state);
+        if (state == THREAD_LIVE) {
+            observe(pass, thread);
+        } else if (state == THREAD_ENDED) {
+            settle_ended(pass, thread);
+            threads_free(thread);
+        }
+    }
+    charge(pass);
+    for (unsigned i = 0; i < used; i++)
+        if (atomic_load(&threads_at(i)->state) == THREAD_LIVE)
+            settle(pass, threads_at(i));
+}
+
+/* While switched off: let time pass without charging it. */
+void pass_skip(uint64_t now_ns)
+{
+    for (unsigned i = 0; i < threads_used(); i++) {
+        struct thread *thread = threads_at(i);
+        if (atomic_load(&thread->state) != THREAD_LIVE)
+            continue;
+        adopt(thread, atomic_load(&thread->serial));
+        thread->pass_wall_ns = now_ns;
+        os_thread_cpu_of(thread->tid, &thread->pass_cpu_ns);
+        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &thread->starved_ns);
+    }
+}
+
+void pass_begin(uint64_t now_ns, bool may_keep_descriptors)
+{
+    keep_descriptors = may_keep_descriptors;
+    for (unsigned i = 0; i < threads_used(); i++)
+        threads_at(i)->seen_serial = 0; /* descriptors it had are those of a sampler before */
+    pass_skip(now_ns);
+}

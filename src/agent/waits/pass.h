@@ -1,0 +1,31 @@
+/*
+ * One pass of the sampler over all threads: which of them waited since the last pass,
+ * where and for what, and who is charged for the time in which nobody ran.  Sampler
+ * thread only.
+ */
+#ifndef AGENT_WAITS_PASS_H
+#define AGENT_WAITS_PASS_H
+
+#include "agent/core/threads.h"
+
+struct pass {
+    uint64_t now_ns, wall_ns; /* wall_ns: since the last pass */
+    uint64_t cpu_ns;          /* used since then by all processes, samplers left out */
+
+    /* What it found. */
+    unsigned external; /* threads that wait for the outside world */
+    unsigned runnable; /* threads that are ready to run */
+    struct thread *main_thread;
+    bool any_moved, any_waited;
+};
+
+/* The calling thread is the sampler from now on: what threads did so far is not looked at.  Whether
+ * it may keep files open between passes. */
+void pass_begin(uint64_t now_ns, bool may_keep_descriptors);
+
+void pass_look(struct pass *pass);
+
+/* Instead, while switched off: let time pass without charging it. */
+void pass_skip(uint64_t now_ns);
+
+#endif
