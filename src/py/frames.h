@@ -10,8 +10,9 @@
 #define PY_FRAMES_H
 
 #include "py/layout.h"
+#include "wire/limits.h"
 
-enum { PY_FRAMES_MAX = 512, PY_HOPS_MAX = 4096 };
+enum { PY_FRAMES_MAX = WIRE_FRAMES_MAX, PY_HOPS_MAX = 4096 };
 
 struct py_frame {
     uintptr_t code; /* the code object */

@@ -28,6 +28,11 @@
  * cell or log entry by its `kind`, which is stored last.  A record nobody refers to, or whose kind
  * is 0, is to be ignored.  Two records may hold the same thing (writers never wait for each other):
  * readers merge by content.
+ *
+ * Counters must outlast the run.  Those of 64 bits do: nanoseconds for 584 years of all threads
+ * together (4096 threads for 52 days), bytes for 5 years at 100 GB a second, samples for ever.
+ * Where a field is smaller, or is made to last differently, it says so.  wire/limits.h has what
+ * readers take for damage.
  */
 #ifndef WIRE_ARENA_H
 #define WIRE_ARENA_H
@@ -39,7 +44,7 @@
 
 #define WIRE_ARENA_MAGIC UINT64_C(0x6e6572616c616373) /* "scalaren" */
 enum {
-    WIRE_ARENA_VERSION = 1,
+    WIRE_ARENA_VERSION = 2,
     WIRE_HEADER_BYTES = 8192,
     WIRE_SECTIONS_MAX = 32,
     WIRE_LOSSES_MAX = 32,
@@ -115,8 +120,7 @@ struct wire_section {
     uint32_t capacity;
     _Atomic uint32_t committed;
     _Atomic uint32_t used; /* records 1 to used - 1 are taken */
-    _Atomic uint32_t dropped;
-    uint32_t reserved;
+    _Atomic uint64_t dropped;
 };
 
 /* What was resident, and what was live at the same moment. */
@@ -136,7 +140,8 @@ struct wire_memory {
     _Atomic uint64_t allocated_bytes;
     _Atomic uint64_t live_bytes, live_python_bytes, live_mapped_bytes;
     _Atomic uint64_t peak_bytes, peak_python_bytes, peak_at_ns; /* at_ns: since start_mono_ns */
-    _Atomic uint32_t peak_epoch;     /* bumped with each new peak: see wire_site */
+    _Atomic uint32_t peak_epoch;     /* bumped with each new peak: see wire_site.  It wraps; only a
+                                        site untouched for 2^32 peaks could take one for another */
     _Atomic uint32_t peak_site;      /* whose allocation made the peak */
     _Atomic uint64_t interval_bytes; /* mean bytes between two samples, now */
     _Atomic uint64_t copied_bytes;
@@ -240,7 +245,8 @@ struct wire_cell {
     _Atomic uint64_t count;      /* samples */
     _Atomic uint64_t ns;         /* CPU time, or time waited */
     _Atomic uint64_t charged_ns; /* of a wait: the part in which no thread of the process ran */
-    _Atomic uint64_t square_us2; /* sum of squared weights, for the error bars */
+    _Atomic double square_us2;   /* sum of squared weights, for the error bars.  In 64 bits a single
+                                    wait of 72 minutes would wrap it; 15 digits are plenty */
     uint64_t reserved;
 };
 _Static_assert(sizeof(struct wire_cell) == 48, "wire_cell");
@@ -253,7 +259,8 @@ struct wire_log {
     _Atomic uint8_t kind;
     uint8_t reserved;
     _Atomic uint32_t count;
-    _Atomic uint32_t us; /* their weight together (waits: the charged part), saturating */
+    _Atomic uint32_t us; /* their weight together (waits: the charged part), saturating: 71 minutes.
+                            `count` lasts longer */
 };
 _Static_assert(sizeof(struct wire_log) == 24, "wire_log");
 
@@ -310,24 +317,24 @@ enum wire_block_flags {
 
 /* A sampled block, or the part by which one grew.  Reused when it is freed. */
 struct wire_block {
-    _Atomic uint32_t site; /* 0: not in use */
-    uint32_t next;         /* another record of the same block */
-    uint64_t bytes;        /* what it stands for */
-    uint64_t from;         /* where in the block it begins: shrinking below drops it */
-    uint32_t at_cpu_ms;    /* since start_cpu_ns, by the process's clock */
-    uint32_t flags;        /* enum wire_block_flags */
+    _Atomic uint32_t site;   /* 0: not in use */
+    uint32_t next;           /* another record of the same block */
+    uint64_t bytes;          /* what it stands for */
+    uint64_t from;           /* where in the block it begins: shrinking below drops it */
+    uint64_t at_cpu_ms : 48; /* since start_cpu_ns, by the process's clock.  In 32 bits it would
+                                last 49 days of one processor, 18 hours of 64 */
+    uint64_t flags : 16;     /* enum wire_block_flags */
 };
 _Static_assert(sizeof(struct wire_block) == 32, "wire_block");
 
 /* The footprint after a sampled allocation or release. */
 struct wire_foot {
-    uint64_t at_ns; /* since start_mono_ns */
-    uint32_t live_kib;
+    uint64_t at_ns;     /* since start_mono_ns */
+    uint64_t at_cpu_ms; /* as in wire_block */
+    uint32_t live_kib;  /* saturating, as the next: 4 TiB.  wire_memory has all of it */
     uint32_t site_live_kib;
     uint32_t site;              /* 0: a look at the total alone */
     _Atomic uint32_t published; /* enum wire_foot_kind, stored last */
-    uint32_t at_cpu_ms;         /* as in wire_block */
-    uint32_t reserved;
 };
 enum wire_foot_kind { WIRE_FOOT_NONE, WIRE_FOOT_LOOK, WIRE_FOOT_ALLOCATED, WIRE_FOOT_FREED };
 _Static_assert(sizeof(struct wire_foot) == 32, "wire_foot");

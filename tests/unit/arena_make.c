@@ -2,23 +2,11 @@
 #include "arena_make.h"
 
 #include "base/mem.h"
+#include "wire/limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static const uint32_t record_bytes[WIRE_SECTIONS] = {
-    [WIRE_BLOB] = 1,
-    [WIRE_CODE] = sizeof(struct wire_code),
-    [WIRE_NODE] = sizeof(struct wire_node),
-    [WIRE_CELL] = sizeof(struct wire_cell),
-    [WIRE_LOG] = sizeof(struct wire_log),
-    [WIRE_THREAD] = sizeof(struct wire_thread),
-    [WIRE_MODULE] = sizeof(struct wire_module),
-    [WIRE_SITE] = sizeof(struct wire_site),
-    [WIRE_BLOCK] = sizeof(struct wire_block),
-    [WIRE_FOOT] = sizeof(struct wire_foot),
-};
 
 void arena_make_init(struct arena_make *make, int pid)
 {
@@ -38,7 +26,7 @@ void arena_make_init(struct arena_make *make, int pid)
     header->memory.foot_stride = 1;
     header->memory.peak_epoch = 1;
     for (int i = 0; i < WIRE_SECTIONS; i++) /* record 0 is never used */
-        buf_pad(&make->sections[i], '\0', record_bytes[i]);
+        buf_pad(&make->sections[i], '\0', wire_limits[i].record_bytes);
 }
 
 void arena_make_release(struct arena_make *make)
@@ -49,8 +37,8 @@ void arena_make_release(struct arena_make *make)
 
 static uint32_t add(struct arena_make *make, enum wire_section_id section, const void *record)
 {
-    buf_add(&make->sections[section], record, record_bytes[section]);
-    return (uint32_t)(make->sections[section].len / record_bytes[section] - 1);
+    buf_add(&make->sections[section], record, wire_limits[section].record_bytes);
+    return (uint32_t)(make->sections[section].len / wire_limits[section].record_bytes - 1);
 }
 
 struct wire_span arena_make_blob(struct arena_make *make, const void *bytes, size_t length)
@@ -119,13 +107,14 @@ uint32_t arena_make_frame(struct arena_make *make, uint32_t parent, uint32_t cod
 void arena_make_cell(struct arena_make *make, uint32_t node, enum wire_kind kind, uint64_t count,
                      uint64_t ns, uint64_t charged_ns)
 {
-    uint64_t us = (kind <= WIRE_CPU_NATIVE ? ns : charged_ns) / 1000 / (count ? count : 1);
+    double us =
+        (double)(kind <= WIRE_CPU_CALL ? ns : charged_ns) / 1000 / (double)(count ? count : 1);
     struct wire_cell cell = {.kind = kind,
                              .node = node,
                              .count = count,
                              .ns = ns,
                              .charged_ns = charged_ns,
-                             .square_us2 = us * us * count};
+                             .square_us2 = us * us * (double)count};
     add(make, WIRE_CELL, &cell);
 }
 
@@ -186,7 +175,7 @@ void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
                      enum wire_foot_kind kind, uint32_t live_kib, uint32_t site_live_kib)
 {
     struct wire_foot foot = {.at_ns = at_ns,
-                             .at_cpu_ms = (uint32_t)(at_ns / 1000000),
+                             .at_cpu_ms = at_ns / 1000000,
                              .live_kib = live_kib,
                              .site_live_kib = site_live_kib,
                              .site = site,
@@ -194,7 +183,7 @@ void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
     add(make, WIRE_FOOT, &foot);
 }
 
-void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_cpu_ms)
+void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint64_t at_cpu_ms)
 {
     struct wire_block block = {.site = site, .bytes = bytes, .at_cpu_ms = at_cpu_ms};
     add(make, WIRE_BLOCK, &block);
@@ -202,18 +191,23 @@ void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, ui
 
 void arena_make_image(struct arena_make *make, struct buf *out)
 {
+    struct wire_header *header = &make->header;
+    if (!header->beat_mono_ns)
+        header->beat_mono_ns = header->start_mono_ns;
+    if (!header->beat_cpu_ns)
+        header->beat_cpu_ns = header->start_cpu_ns;
     uint64_t offset = WIRE_HEADER_BYTES;
     for (int i = 0; i < WIRE_SECTIONS; i++) {
-        uint32_t count = (uint32_t)(make->sections[i].len / record_bytes[i]);
+        uint32_t count = (uint32_t)(make->sections[i].len / wire_limits[i].record_bytes);
         make->header.sections[i] = (struct wire_section){
             .offset = offset,
-            .record_bytes = record_bytes[i],
+            .record_bytes = wire_limits[i].record_bytes,
             .capacity = count + 8,
             .committed = count + 4,
             .used = count,
             .dropped = make->header.sections[i].dropped,
         };
-        offset += (uint64_t)(count + 8) * record_bytes[i];
+        offset += (uint64_t)(count + 8) * wire_limits[i].record_bytes;
     }
     size_t base = out->len;
     buf_add(out, &make->header, sizeof make->header);

@@ -18,7 +18,8 @@
 #include <stdbool.h>
 
 struct arena_make {
-    struct wire_header header; /* counters are the test's to set; sections are filled by _image */
+    struct wire_header header; /* counters are the test's to set; _image fills the sections, and the
+                                  last clocks unless they were set */
     struct buf sections[WIRE_SECTIONS];
 };
 
@@ -51,7 +52,7 @@ uint32_t arena_make_site(struct arena_make *make, uint32_t node, enum wire_site_
                          uint32_t module, uint64_t allocated_bytes, uint64_t live_bytes);
 void arena_make_foot(struct arena_make *make, uint64_t at_ns, uint32_t site,
                      enum wire_foot_kind kind, uint32_t live_kib, uint32_t site_live_kib);
-void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint32_t at_cpu_ms);
+void arena_make_block(struct arena_make *make, uint32_t site, uint64_t bytes, uint64_t at_cpu_ms);
 
 void arena_make_image(struct arena_make *make, struct buf *out);
 void arena_make_write(struct arena_make *make, const char *path);

@@ -384,6 +384,24 @@ static void leaks_are_judged_by_processor_time(void **state)
     assert_true(report(f, LEAK_LINE)->leak.likelihood >= 0.95);
 }
 
+/* Months of processor time, as 64 processors have them in a day, are more milliseconds than 32 bits
+ * hold. */
+static void leaks_are_found_after_months(void **state)
+{
+    enum { LONGER = 6000000 };
+    struct fixture *f = *state;
+    pattern(f, all, false);
+    struct wire_foot *feet = (struct wire_foot *)(void *)f->make.sections[WIRE_FOOT].data;
+    struct wire_block *blocks = (struct wire_block *)(void *)f->make.sections[WIRE_BLOCK].data;
+    for (int i = 1; i <= EVENTS; i++) {
+        feet[i].at_cpu_ms *= LONGER;
+        blocks[i].at_cpu_ms *= LONGER;
+    }
+    f->make.header.memory.look.at_cpu_ms *= LONGER;
+    assert_true(blocks[EVENTS].at_cpu_ms > UINT32_MAX);
+    assert_true(report(f, LEAK_LINE)->leak.likelihood >= 0.95);
+}
+
 /* Resident memory and the part of it that is files, at the start and at the last look, in MiB. */
 static const struct profile_process *resident(struct fixture *f, unsigned start,
                                               unsigned start_file, unsigned rss, unsigned file)
@@ -539,6 +557,7 @@ int main(void)
         TEST(a_list_that_grows_for_ever_is_a_leak),
         TEST(a_list_that_is_emptied_is_no_leak),
         TEST(leaks_are_judged_by_processor_time),
+        TEST(leaks_are_found_after_months),
         TEST(resident_memory_is_explained),
         TEST(memory_that_is_not_resident_is_explained),
         TEST(shared_mappings_are_not_counted_twice),

@@ -2,6 +2,7 @@
 
 #include "os/os.h"
 #include "wire/control.h"
+#include "wire/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,22 +11,16 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* Capacity: the most a process may leave behind (about 23 MB, 11 more with memory); first: what is
+/* A section's place has room for all it may hold (about 23 MB, 11 more with memory); first: what is
  * backed at once. */
 static const struct section_plan {
-    uint32_t record_bytes, capacity, first;
+    uint32_t first;
     bool memory;
 } plans[WIRE_SECTIONS] = {
-    [WIRE_BLOB] = {1, 8 << 20, 128 << 10, false},
-    [WIRE_CODE] = {sizeof(struct wire_code), 16384, 512, false},
-    [WIRE_NODE] = {sizeof(struct wire_node), 131072, 4096, false},
-    [WIRE_CELL] = {sizeof(struct wire_cell), 65536, 1024, false},
-    [WIRE_LOG] = {sizeof(struct wire_log), 131072, 2048, false},
-    [WIRE_THREAD] = {sizeof(struct wire_thread), 1024, 64, false},
-    [WIRE_MODULE] = {sizeof(struct wire_module), 1024, 64, true},
-    [WIRE_SITE] = {sizeof(struct wire_site), 65536, 1024, true},
-    [WIRE_BLOCK] = {sizeof(struct wire_block), 131072, 8192, true},
-    [WIRE_FOOT] = {sizeof(struct wire_foot), 65536, 4096, true},
+    [WIRE_BLOB] = {128 << 10, false}, [WIRE_CODE] = {512, false}, [WIRE_NODE] = {4096, false},
+    [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {64, false},
+    [WIRE_MODULE] = {64, true},       [WIRE_SITE] = {1024, true}, [WIRE_BLOCK] = {8192, true},
+    [WIRE_FOOT] = {4096, true},
 };
 
 enum { PAGE_BYTES = 4096, NAME_TRIES = 64 };
@@ -76,7 +71,7 @@ bool arena_create(struct arena *arena, const char *directory, bool with_memory)
     int sections = 0;
     for (int i = 0; i < WIRE_SECTIONS && (with_memory || !plans[i].memory); i++) {
         offsets[i] = total;
-        total += page_up((uint64_t)plans[i].capacity * plans[i].record_bytes);
+        total += page_up((uint64_t)wire_limits[i].records_max * wire_limits[i].record_bytes);
         sections++;
     }
     /* Beyond RLIMIT_FSIZE the kernel would send SIGXFSZ: rather do without. */
@@ -88,7 +83,8 @@ bool arena_create(struct arena *arena, const char *directory, bool with_memory)
         return false;
     bool ok = !ftruncate(fd, (off_t)total) && !posix_fallocate(fd, 0, WIRE_HEADER_BYTES);
     for (int i = 0; i < sections && ok; i++)
-        ok = !posix_fallocate(fd, (off_t)offsets[i], (off_t)plans[i].first * plans[i].record_bytes);
+        ok = !posix_fallocate(fd, (off_t)offsets[i],
+                              (off_t)plans[i].first * wire_limits[i].record_bytes);
     void *memory = MAP_FAILED;
     if (ok)
         memory = mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -103,8 +99,8 @@ bool arena_create(struct arena *arena, const char *directory, bool with_memory)
     for (int i = 0; i < sections; i++)
         header->sections[i] = (struct wire_section){
             .offset = offsets[i],
-            .record_bytes = plans[i].record_bytes,
-            .capacity = plans[i].capacity,
+            .record_bytes = wire_limits[i].record_bytes,
+            .capacity = wire_limits[i].records_max,
             .committed = plans[i].first,
             .used = 1, /* 0 means "none" */
         };

@@ -2,20 +2,21 @@
 
 #include "os/guard.h"
 #include "os/os.h"
+#include "wire/limits.h"
 
-/* Twice the capacity of the section each one indexes, so probes stay short. */
+/* Twice what the section may hold that each one indexes, so probes stay short. */
 enum {
-    CODE_ENTRIES = 32768,
-    NODE_ENTRIES = 262144,
-    CELL_ENTRIES = 131072,
+    CODE_ENTRIES = 2 * WIRE_CODES_MAX,
+    NODE_ENTRIES = 2 * WIRE_NODES_MAX,
+    CELL_ENTRIES = 2 * WIRE_CELLS_MAX,
     PROBES_MAX = 64,
     FOLD_SIXTEENTHS = 12,  /* from here on recursion is folded */
     SHORT_SIXTEENTHS = 14, /* and from here on only the innermost frames are kept */
     SHORT_FRAMES = 4,
-    FILE_BYTES_MAX = 4096,
-    NAME_BYTES_MAX = 1024,
-    LINE_TABLE_BYTES_MAX = 256 * 1024,
 };
+_Static_assert(!(CODE_ENTRIES & (CODE_ENTRIES - 1)) && !(NODE_ENTRIES & (NODE_ENTRIES - 1)) &&
+                   !(CELL_ENTRIES & (CELL_ENTRIES - 1)),
+               "a mask finds the entry");
 
 static const size_t memory_bytes = (CODE_ENTRIES + NODE_ENTRIES + CELL_ENTRIES) * sizeof(uint32_t);
 
@@ -82,12 +83,12 @@ static uint32_t new_code(struct tables *t, const struct py_layout *layout, uintp
         .first_line = read->first_line,
         .line_format = layout->line_format,
     };
-    if (!keep_text(t, layout, read->file, FILE_BYTES_MAX, &record.file, &record.file_width) ||
-        !keep_text(t, layout, read->name, NAME_BYTES_MAX, &record.name, &record.name_width)) {
+    if (!keep_text(t, layout, read->file, WIRE_FILE_BYTES_MAX, &record.file, &record.file_width) ||
+        !keep_text(t, layout, read->name, WIRE_NAME_BYTES_MAX, &record.name, &record.name_width)) {
         arena_lost(t->arena, WIRE_LOST_TEXT);
         return 0;
     }
-    if (read->line_table_bytes > LINE_TABLE_BYTES_MAX ||
+    if (read->line_table_bytes > WIRE_LINE_TABLE_BYTES_MAX ||
         !keep_bytes(t, read->line_table + (uintptr_t)layout->bytes_data, read->line_table_bytes,
                     &record.line_table)) {
         arena_lost(t->arena, WIRE_LOST_TEXT);
@@ -223,6 +224,15 @@ static struct wire_cell *find_cell(struct tables *t, uint32_t node, enum wire_ki
     return made ? arena_record(t->arena, WIRE_CELL, made) : NULL;
 }
 
+/* There is no atomic addition of reals; a writer that comes in between makes this one try again. */
+static void add_square(struct wire_cell *cell, double us)
+{
+    double sum = atomic_load_explicit(&cell->square_us2, memory_order_relaxed);
+    while (!atomic_compare_exchange_weak_explicit(&cell->square_us2, &sum, sum + us * us,
+                                                  memory_order_relaxed, memory_order_relaxed))
+        ;
+}
+
 bool tables_add(struct tables *t, uint32_t node, enum wire_kind kind, uint64_t ns,
                 uint64_t charged_ns)
 {
@@ -231,11 +241,10 @@ bool tables_add(struct tables *t, uint32_t node, enum wire_kind kind, uint64_t n
         arena_lost(t->arena, WIRE_LOST_TABLE_FULL);
         return false;
     }
-    uint64_t us = (kind < WIRE_WAIT_FIRST ? ns : charged_ns) / 1000;
     atomic_fetch_add_explicit(&cell->count, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&cell->ns, ns, memory_order_relaxed);
     if (charged_ns)
         atomic_fetch_add_explicit(&cell->charged_ns, charged_ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&cell->square_us2, us * us, memory_order_relaxed);
+    add_square(cell, (double)(kind < WIRE_WAIT_FIRST ? ns : charged_ns) / 1000);
     return true;
 }

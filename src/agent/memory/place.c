@@ -5,10 +5,12 @@
 #include "agent/cpu/tick.h"
 #include "os/module.h"
 #include "os/os.h"
+#include "wire/limits.h"
 
 #include <string.h>
 
-enum { SITE_ENTRIES = 131072, PROBES_MAX = 64, MODULES_MAX = 512, PATH_BYTES_MAX = 1024 };
+enum { SITE_ENTRIES = 2 * WIRE_SITES_MAX, PROBES_MAX = 64, MODULES_MAX = 512 };
+_Static_assert(!(SITE_ENTRIES & (SITE_ENTRIES - 1)), "a mask finds the entry");
 
 struct known_module {
     uintptr_t start, end;
@@ -111,8 +113,8 @@ static uint32_t new_module(const struct module *module)
 {
     const char *path = module->name;
     size_t length = strlen(path);
-    if (length > PATH_BYTES_MAX)
-        length = PATH_BYTES_MAX;
+    if (length > WIRE_PATH_BYTES_MAX)
+        length = WIRE_PATH_BYTES_MAX;
     uint32_t id = arena_append(&agent.arena, WIRE_MODULE, 1);
     uint32_t text = length ? arena_append(&agent.arena, WIRE_BLOB, (uint32_t)length) : 0;
     if (!id)

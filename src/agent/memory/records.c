@@ -10,7 +10,7 @@ enum { CPU_READ_NS = 1000000 };
 static uint32_t free_blocks; /* chain of block records in no use */
 static uint32_t foot_skip;
 static uint64_t cpu_read_at_ns; /* when the process's CPU clock was read, */
-static uint32_t cpu_ms;         /* and what it said */
+static uint64_t cpu_ms;         /* and what it said */
 static uint64_t foot_last_live; /* at the last entry of the footprint's course */
 static _Atomic bool has_seen_end;
 
@@ -51,19 +51,24 @@ static uint64_t since_start_ns(void)
     return os_mono_ns() - agent.arena.header->start_mono_ns;
 }
 
-static uint32_t cpu_ms_now(void)
+static uint64_t cpu_ms_now(void)
 {
-    return (uint32_t)((os_process_cpu_ns() - agent.arena.header->start_cpu_ns) / 1000000);
+    return (os_process_cpu_ns() - agent.arena.header->start_cpu_ns) / 1000000;
 }
 
 /* At most a millisecond old: that clock is a call into the kernel. */
-static uint32_t recent_cpu_ms(uint64_t at_ns)
+static uint64_t recent_cpu_ms(uint64_t at_ns)
 {
     if (at_ns - cpu_read_at_ns > CPU_READ_NS) {
         cpu_ms = cpu_ms_now();
         cpu_read_at_ns = at_ns;
     }
     return cpu_ms;
+}
+
+static uint32_t in_kib(uint64_t bytes)
+{
+    return bytes >> 10 < UINT32_MAX ? (uint32_t)(bytes >> 10) : UINT32_MAX;
 }
 
 static void note_foot(uint32_t site, enum wire_foot_kind kind, uint64_t at_ns)
@@ -77,8 +82,8 @@ static void note_foot(uint32_t site, enum wire_foot_kind kind, uint64_t at_ns)
     foot->at_ns = at_ns;
     foot->at_cpu_ms = recent_cpu_ms(at_ns);
     foot_last_live = get(&totals()->live_bytes);
-    foot->live_kib = (uint32_t)(foot_last_live >> 10);
-    foot->site_live_kib = site ? (uint32_t)(get(&site_at(site)->live_bytes) >> 10) : 0;
+    foot->live_kib = in_kib(foot_last_live);
+    foot->site_live_kib = site ? in_kib(get(&site_at(site)->live_bytes)) : 0;
     foot->site = site;
     atomic_store_explicit(&foot->published, kind, memory_order_release);
 }

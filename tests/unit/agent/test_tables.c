@@ -129,6 +129,19 @@ static void test_same_thing_same_id(void **state)
     assert_false(tables_add(&tables, 0, WIRE_CPU_PYTHON, 1, 0));
 }
 
+/* A process that was stopped over the weekend has one wait whose square does not fit 64 bits. */
+static void test_long_waits(void **state)
+{
+    faults_install(state);
+    const uint64_t days_ns = UINT64_C(3) * 86400 * 1000000000;
+    uint32_t root = tables_node(&tables, 0, WIRE_FRAME_INTERPRETER, 0, 0, 0);
+    for (int i = 0; i < 2; i++)
+        assert_true(tables_add(&tables, root, WIRE_WAIT_SLEEP, days_ns, days_ns));
+    const struct wire_cell *cell = arena_record(&arena, WIRE_CELL, 1);
+    double us = (double)days_ns / 1000;
+    assert_true(cell->square_us2 == 2 * us * us);
+}
+
 /* Recursion over ever new paths fills the node table; folding keeps the leaf and its callers. */
 static void test_nearly_full(void **state)
 {
@@ -228,6 +241,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_file, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_growth, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_same_thing_same_id, open_all, close_all),
+        cmocka_unit_test_setup_teardown(test_long_waits, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_nearly_full, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_many_writers, open_all, close_all),
     };
