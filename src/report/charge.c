@@ -2,14 +2,12 @@
 #include "report/charge.h"
 
 #include "report/linetable.h"
+#include "wire/limits.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper than any stack the agent writes: a longer chain of parents is a cycle in a damaged file.
- */
-enum { DEPTH_MAX = 1 << 16 };
 /* A source that shrank since it ran may lack some lines; a damaged line table may claim any. */
 enum { LINES_BEYOND_SOURCE = 10000, LINES_WITHOUT_SOURCE = 100000 };
 static const uint32_t UNRESOLVED = UINT32_MAX;
@@ -318,7 +316,6 @@ struct merge {
     const struct recording *recording;
     uint32_t *code_of; /* arena's code id -> code */
     uint32_t *node_of;
-    uint32_t *path; /* DEPTH_MAX entries */
 };
 
 static uint32_t python_node(struct merge *merge, uint32_t parent, const struct wire_node *node)
@@ -353,24 +350,17 @@ static uint32_t merge_one(struct merge *merge, uint32_t parent, const struct wir
 
 static uint32_t merge_node(struct merge *merge, uint32_t id)
 {
-    uint32_t length = 0, at = id;
-    const struct wire_node *node;
-    while ((node = recording_node(merge->recording, at)) && merge->node_of[at] == UNRESOLVED &&
-           length < DEPTH_MAX) {
-        merge->path[length++] = at;
-        at = node->parent;
+    uint32_t path[WIRE_DEPTH_MAX], length = 0;
+    while (merge->node_of[id] == UNRESOLVED) {
+        path[length++] = id;
+        id = recording_node(merge->recording, id)->parent;
     }
-    bool is_cycle = length == DEPTH_MAX;
-    uint32_t parent = CHARGE_NO_STACK;
-    if (node && !is_cycle)
-        parent = merge->node_of[at];
+    uint32_t node = merge->node_of[id];
     while (length--) {
-        at = merge->path[length];
-        if (!is_cycle)
-            parent = merge_one(merge, parent, recording_node(merge->recording, at));
-        merge->node_of[at] = parent;
+        node = merge_one(merge, node, recording_node(merge->recording, path[length]));
+        merge->node_of[path[length]] = node;
     }
-    return parent;
+    return node;
 }
 
 /* ---- time ---- */
@@ -388,38 +378,54 @@ static bool is_constructor(const struct recording *recording, const struct wire_
            !memcmp(text + code->name.bytes - length, name, length);
 }
 
-/*
- * Call sites that enter Python functions: what an unspecialised call does there,
- * before and after, is the interpreter's work and not a C function's.  While its
- * callee runs, a caller's instruction may stand a few bytes behind the call's
- * own start, at which it stands while the call is being made.
- */
+/* How a call site was seen to enter a Python function. */
+enum { CALL_DIRECT = 1, CALL_CONSTRUCTOR = 2 };
+
+/* Call sites that enter Python functions: what an unspecialised call does there, before and after,
+ * is the interpreter's work and not a C function's. */
 static void find_python_calls(const struct recording *recording, struct map *sites)
 {
     for (uint32_t i = 1; i < recording_count(recording, WIRE_NODE); i++) {
         const struct wire_node *node = recording_node(recording, i);
-        const struct wire_node *caller = node ? recording_node(recording, node->parent) : NULL;
+        const struct wire_node *caller = recording_node(recording, node->parent);
         if (!caller || node->frame != WIRE_FRAME_PYTHON || caller->frame != WIRE_FRAME_PYTHON)
             continue;
-        uint32_t slack = node->flags & WIRE_NODE_DIRECT ? recording->header.caller_slack : 0;
-        if (node->flags & WIRE_NODE_DIRECT || is_constructor(recording, node))
-            for (uint32_t back = 0; back <= slack; back += 2)
-                *slot(sites, caller->ref, (uint32_t)caller->at - back) = 1;
+        unsigned how = node->flags & WIRE_NODE_DIRECT    ? CALL_DIRECT
+                       : is_constructor(recording, node) ? CALL_CONSTRUCTOR
+                                                         : 0;
+        if (how)
+            *slot(sites, caller->ref, (uint32_t)caller->at) |= how;
     }
+}
+
+/*
+ * While its callee runs, a caller's instruction may stand a few bytes behind the
+ * call's own start, at which it stands while the call is being made.
+ */
+static bool is_python_call(const struct recording *recording, const struct map *sites,
+                           const struct wire_node *node)
+{
+    const uint64_t *how = map_get(sites, pair(node->ref, (uint32_t)node->at));
+    for (uint32_t ahead = 2; !how && ahead <= recording->header.caller_slack; ahead += 2) {
+        how = map_get(sites, pair(node->ref, (uint32_t)node->at + ahead));
+        if (how && !(*how & CALL_DIRECT))
+            how = NULL;
+    }
+    return how != NULL;
 }
 
 static void judge_call(const struct recording *recording, const struct map *sites,
                        struct recording_cell *cell)
 {
     const struct wire_node *node = recording_node(recording, cell->node);
-    bool is_python = node && map_get(sites, pair(node->ref, (uint32_t)node->at));
+    bool is_python = node && is_python_call(recording, sites, node);
     cell->kind = is_python ? WIRE_CPU_PYTHON : WIRE_CPU_NATIVE;
 }
 
 static struct profile_time time_of(const struct recording_cell *cell)
 {
     struct profile_time time = {0};
-    double sec = (double)cell->ns / 1e9, square_sec2 = (double)cell->square_us2 / 1e12;
+    double sec = (double)cell->ns / 1e9, square_sec2 = cell->square_us2 / 1e12;
     if (cell->kind == WIRE_CPU_PYTHON || cell->kind == WIRE_CPU_NATIVE) {
         *(cell->kind == WIRE_CPU_PYTHON ? &time.python_sec : &time.native_sec) = sec;
         time.samples = cell->count;
@@ -468,10 +474,10 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
         .recording = recording,
         .code_of = mem_alloc((codes + 1) * sizeof(uint32_t)),
         .node_of = mem_alloc((nodes + 1) * sizeof(uint32_t)),
-        .path = mem_alloc(DEPTH_MAX * sizeof(uint32_t)),
     };
     memset(merge.code_of, 0xFF, (codes + 1) * sizeof(uint32_t));
     memset(merge.node_of, 0xFF, (nodes + 1) * sizeof(uint32_t));
+    merge.node_of[0] = CHARGE_NO_STACK;
     *sampled_cpu_sec = 0;
     struct map python_calls = {0};
     find_python_calls(recording, &python_calls);
@@ -496,7 +502,6 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
             merge.node_of[i] = CHARGE_NO_STACK;
     map_release(&python_calls);
     free(merge.code_of);
-    free(merge.path);
     return merge.node_of;
 }
 

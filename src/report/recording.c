@@ -2,6 +2,8 @@
 #include "report/recording.h"
 
 #include "base/mem.h"
+#include "report/recording_check.h"
+#include "wire/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,19 +11,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static const uint32_t record_bytes[WIRE_SECTIONS] = {
-    [WIRE_BLOB] = 1,
-    [WIRE_CODE] = sizeof(struct wire_code),
-    [WIRE_NODE] = sizeof(struct wire_node),
-    [WIRE_CELL] = sizeof(struct wire_cell),
-    [WIRE_LOG] = sizeof(struct wire_log),
-    [WIRE_THREAD] = sizeof(struct wire_thread),
-    [WIRE_MODULE] = sizeof(struct wire_module),
-    [WIRE_SITE] = sizeof(struct wire_site),
-    [WIRE_BLOCK] = sizeof(struct wire_block),
-    [WIRE_FOOT] = sizeof(struct wire_foot),
-};
 
 /* As many bytes as the file has, up to `length`; what is missing stays as it was. */
 static size_t read_at(int fd, void *out, size_t length, uint64_t offset)
@@ -50,7 +39,22 @@ static int read_header(struct wire_header *header, int fd, const char *path, str
         return err_set(err, "'%s' is cut off", path);
     if (header->version != WIRE_ARENA_VERSION || header->header_bytes != WIRE_HEADER_BYTES)
         return err_set(err, "'%s' was written by another version", path);
+    struct err why = {""};
+    if (recording_check_header(header, &why))
+        return err_set(err, "'%s' is damaged: %s", path, why.text);
     return 0;
+}
+
+/* The count anew: it has grown since the header was read, together with what refers to it.  The
+ * rest of the section was checked and must stay as it was. */
+static void update_count(struct wire_section *section, int fd, enum wire_section_id id)
+{
+    struct wire_section now;
+    uint64_t place = offsetof(struct wire_header, sections) + id * sizeof now;
+    if (read_at(fd, &now, sizeof now, place) != sizeof now)
+        return;
+    atomic_store(&section->committed, atomic_load(&now.committed));
+    atomic_store(&section->used, atomic_load(&now.used));
 }
 
 /*
@@ -71,18 +75,11 @@ static int read_section(struct recording *recording, int fd, enum wire_section_i
                         struct err *err)
 {
     struct wire_section *section = &recording->header.sections[id];
-    /* The count anew: it has grown since, together with what refers to it. */
-    struct wire_section now;
-    uint64_t place = offsetof(struct wire_header, sections) + id * sizeof now;
-    if (read_at(fd, &now, sizeof now, place) == sizeof now)
-        *section = now;
-
-    uint64_t size = record_bytes[id], count = section_records(section);
+    update_count(section, fd, id);
+    uint64_t size = wire_limits[id].record_bytes, count = section_records(section);
+    struct stat st;
     if (!count)
         return 0;
-    if (section->record_bytes != size || section->offset < WIRE_HEADER_BYTES)
-        return err_set(err, "section %d does not make sense", (int)id);
-    struct stat st;
     if (fstat(fd, &st))
         return err_set(err, "cannot read: %s", strerror(errno));
     uint64_t file_bytes = st.st_size < 0 ? 0 : (uint64_t)st.st_size;
@@ -123,20 +120,19 @@ int recording_open(struct recording *recording, const char *path, struct err *er
     if (fd < 0)
         return -1;
     int rc = read_header(&recording->header, fd, path, err);
-    for (size_t i = 0; !rc && i < sizeof order / sizeof *order; i++) {
-        struct err why = {""};
-        if (read_section(recording, fd, order[i], &why))
-            rc = err_set(err, "'%s' is damaged: %s", path, why.text);
-    }
+    struct err why = {""};
+    bool is_bad = false;
+    for (size_t i = 0; !rc && !is_bad && i < sizeof order / sizeof *order; i++)
+        is_bad = read_section(recording, fd, order[i], &why) != 0;
     close(fd);
+    if (!rc && (is_bad || recording_check_records(recording, &why)))
+        rc = err_set(err, "'%s' is damaged: %s", path, why.text);
     if (rc) {
         recording_release(recording);
         return rc;
     }
     for (int i = 0; i < WIRE_SECTIONS; i++)
         recording->sections[i].dropped = atomic_load(&recording->header.sections[i].dropped);
-    if (recording->header.command_bytes > WIRE_COMMAND_BYTES)
-        recording->header.command_bytes = WIRE_COMMAND_BYTES;
     return 0;
 }
 
@@ -158,7 +154,7 @@ static const void *record(const struct recording *recording, enum wire_section_i
     const struct recording_section *s = &recording->sections[section];
     if (!id || id >= s->count)
         return NULL;
-    return (const char *)s->records + (size_t)id * record_bytes[section];
+    return (const char *)s->records + (size_t)id * wire_limits[section].record_bytes;
 }
 
 const struct wire_code *recording_code(const struct recording *recording, uint32_t id)
@@ -180,7 +176,7 @@ bool recording_cell(const struct recording *recording, uint32_t id, struct recor
 {
     const struct wire_cell *cell = record(recording, WIRE_CELL, id);
     uint32_t kind = cell ? atomic_load(&cell->kind) : WIRE_NONE;
-    if (kind == WIRE_NONE || kind >= WIRE_KINDS)
+    if (kind == WIRE_NONE)
         return false;
     *out = (struct recording_cell){
         .kind = (enum wire_kind)kind,
@@ -197,7 +193,7 @@ bool recording_run(const struct recording *recording, uint32_t id, struct record
 {
     const struct wire_log *run = record(recording, WIRE_LOG, id);
     uint32_t kind = run ? atomic_load(&run->kind) : WIRE_NONE;
-    if (kind == WIRE_NONE || kind >= WIRE_KINDS)
+    if (kind == WIRE_NONE)
         return false;
     *out = (struct recording_run){
         .kind = (enum wire_kind)kind,
@@ -218,22 +214,19 @@ const struct wire_module *recording_module(const struct recording *recording, ui
 const struct wire_site *recording_site(const struct recording *recording, uint32_t id)
 {
     const struct wire_site *site = record(recording, WIRE_SITE, id);
-    uint32_t kind = site ? atomic_load(&site->kind) : WIRE_SITE_NONE;
-    return kind == WIRE_SITE_NONE || kind >= WIRE_SITE_KINDS ? NULL : site;
+    return site && atomic_load(&site->kind) ? site : NULL;
 }
 
 const struct wire_block *recording_block(const struct recording *recording, uint32_t id)
 {
     const struct wire_block *block = record(recording, WIRE_BLOCK, id);
-    return block && recording_site(recording, atomic_load(&block->site)) ? block : NULL;
+    return block && atomic_load(&block->site) ? block : NULL;
 }
 
 const struct wire_foot *recording_foot(const struct recording *recording, uint32_t id)
 {
     const struct wire_foot *foot = record(recording, WIRE_FOOT, id);
-    bool is_good = foot && atomic_load(&foot->published) &&
-                   (!foot->site || recording_site(recording, foot->site));
-    return is_good ? foot : NULL;
+    return foot && atomic_load(&foot->published) ? foot : NULL;
 }
 
 const uint8_t *recording_bytes(const struct recording *recording, struct wire_span span)

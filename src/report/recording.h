@@ -3,9 +3,11 @@
  * arena of a session with this, after the run or in the middle of it.
  *
  * The file is trusted for nothing: it may be cut off at any byte (disk full,
- * kill -9 of the machine), damaged, or still being written.  What recording_open
- * accepts can be asked for any id without a crash; what does not hold together
- * is answered with NULL or false.
+ * kill -9 of the machine), damaged, or still being written.  Everything is checked
+ * when it is opened (recording_check.h says what holds then); a file that is no
+ * honest one is refused, a single bad record left out.  What was accepted can be
+ * asked for any id without a crash; what is not there is answered with NULL or
+ * false.
  *
  * A snapshot, not a mapping: the writer may go on, and a record that was
  * checked must not change afterwards.  Sections are copied referrers first
@@ -31,14 +33,16 @@ struct recording_section {
 struct recording {
     struct wire_header header;
     struct recording_section sections[WIRE_SECTIONS];
-    bool is_cut; /* the file ended before its records did */
+    bool is_cut;        /* the file ended before its records did */
+    uint64_t bad_count; /* records left out because they made no sense */
 };
 
 /* The counters of a cell or log entry, read once. */
 struct recording_cell {
     enum wire_kind kind;
     uint32_t node;
-    uint64_t count, ns, charged_ns, square_us2;
+    uint64_t count, ns, charged_ns;
+    double square_us2;
 };
 
 struct recording_run {
@@ -48,7 +52,7 @@ struct recording_run {
 };
 
 /* 0: opened.  1: a file whose process has not yet begun to write (nothing to release).
- * -1: not a recording, with the reason in `err`. */
+ * -1: not a recording, or a damaged one, with the reason in `err`. */
 int recording_open(struct recording *recording, const char *path, struct err *err);
 /* The same of the header alone. */
 int recording_peek(struct wire_header *header, const char *path, struct err *err);
@@ -62,7 +66,7 @@ const struct wire_thread *recording_thread(const struct recording *recording, ui
 bool recording_cell(const struct recording *recording, uint32_t id, struct recording_cell *out);
 bool recording_run(const struct recording *recording, uint32_t id, struct recording_run *out);
 
-/* NULL when unpublished, or when the site they refer to is. */
+/* NULL when unpublished. */
 const struct wire_module *recording_module(const struct recording *recording, uint32_t id);
 const struct wire_site *recording_site(const struct recording *recording, uint32_t id);
 const struct wire_block *recording_block(const struct recording *recording, uint32_t id);

@@ -16,13 +16,6 @@
 
 /* ---- sites ---- */
 
-static uint32_t merged_node(const struct recording *recording, const uint32_t *node_of,
-                            const struct wire_site *site)
-{
-    return site->node && site->node < recording_count(recording, WIRE_NODE) ? node_of[site->node]
-                                                                            : CHARGE_NO_STACK;
-}
-
 static struct report_place place_of(const struct charge *charge, uint32_t node)
 {
     uint32_t traced = charge->nodes[node].traced;
@@ -189,7 +182,7 @@ void report_memory_add(struct report *report, const struct recording *recording,
     for (uint32_t id = 1; id < sites; id++) {
         const struct wire_site *site = recording_site(recording, id);
         if (site)
-            places[id] = place_of(&report->charge, merged_node(recording, node_of, site));
+            places[id] = place_of(&report->charge, node_of[site->node]);
     }
     bool is_highest = take_peak(report, recording, places);
     for (uint32_t id = 1; id < sites; id++) {
@@ -199,7 +192,7 @@ void report_memory_add(struct report *report, const struct recording *recording,
         struct share share = {.site = site, .library = library_of(report, recording, site)};
         if (is_highest)
             share.at_peak_mb = at_peak_mb(recording, site);
-        add_site(report, merged_node(recording, node_of, site), places[id], &share);
+        add_site(report, node_of[site->node], places[id], &share);
     }
     report_course_add(report, recording, places, fate);
     if (report->config->leaks)

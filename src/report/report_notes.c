@@ -103,6 +103,23 @@ static void note_python(struct report *report, const struct wire_header *header)
     report->has_jit |= (atomic_load(&header->flags) & WIRE_PROCESS_JIT) != 0;
 }
 
+/* What a cut recording's records refer to may be in the part that is missing. */
+static void note_damage(struct report *report, const struct recording *recording)
+{
+    int pid = recording->header.pid;
+    if ((!recording->is_cut && !recording->bad_count) ||
+        report->unreadable++ >= UNREADABLE_NOTED_MAX)
+        return;
+    if (recording->is_cut)
+        report_note(report, "the recording of process %d is cut off: what is missing is unknown",
+                    pid);
+    else
+        report_note(report,
+                    "the recording of process %d is damaged: %llu entries that make no sense were "
+                    "left out",
+                    pid, (unsigned long long)recording->bad_count);
+}
+
 void report_notes_add(struct report *report, const struct recording *recording)
 {
     for (int k = 0; k < WIRE_LOSSES; k++)
@@ -114,9 +131,7 @@ void report_notes_add(struct report *report, const struct recording *recording)
         report_note(report,
                     "process %d installed a seccomp filter: it is in here up to that moment",
                     (int)recording->header.pid);
-    if (recording->is_cut && report->unreadable++ < UNREADABLE_NOTED_MAX)
-        report_note(report, "the recording of process %d is cut off: what is missing is unknown",
-                    (int)recording->header.pid);
+    note_damage(report, recording);
 }
 
 /* Not in the middle of a run, where the program itself still runs. */

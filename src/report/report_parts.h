@@ -36,8 +36,8 @@ struct report_thread {
 struct report_run {
     uint64_t at_ns; /* CLOCK_MONOTONIC */
     uint64_t ident; /* of the thread; 0: unknown */
-    uint32_t node;  /* of the merged tree */
-    uint32_t us;
+    uint64_t us;
+    uint32_t node; /* of the merged tree */
 };
 
 /*

@@ -114,8 +114,7 @@ static void join_neighbours(struct report *report)
     size_t kept = 1;
     for (size_t i = 1; i < report->run_count; i++) {
         struct report_run *last = &report->runs[kept - 1], *run = &report->runs[i];
-        if (run->node == last->node && run->ident == last->ident &&
-            run->us <= UINT32_MAX - last->us)
+        if (run->node == last->node && run->ident == last->ident)
             last->us += run->us;
         else
             report->runs[kept++] = *run;
@@ -144,17 +143,12 @@ void report_stacks_add(struct report *report, const struct recording *recording,
         struct recording_run run;
         if (!recording_run(recording, i, &run) || !run.us || !run.count)
             continue;
-        uint32_t node = run.node && run.node < recording_count(recording, WIRE_NODE)
-                            ? node_of[run.node]
-                            : CHARGE_NO_STACK;
+        uint32_t node = node_of[run.node];
         uint64_t at_ns = recording->header.start_mono_ns + run.at_ns;
         charge_stamp(&report->charge, node, (double)at_ns / 1e9,
                      (double)run.us / 1e6 / (double)run.count, run.count);
-        bool is_known = run.thread && run.thread < recording_count(recording, WIRE_THREAD);
-        struct report_run made = {.at_ns = at_ns,
-                                  .ident = is_known ? ident_of[run.thread] : 0,
-                                  .node = node,
-                                  .us = (uint32_t)run.us};
+        struct report_run made = {
+            .at_ns = at_ns, .ident = ident_of[run.thread], .node = node, .us = run.us};
         if (!report->config->stacks || node < CHARGE_FIRST_NODE ||
             !is_chosen(&made, report->run_halvings))
             continue;

@@ -5,8 +5,10 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "collect/harvest.h"
+#include "profile/json_read.h"
 #include "profile/json_write.h"
 #include "report/report.h"
+#include "wire/limits.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -429,16 +431,20 @@ static void stamps_are_a_fair_choice(void **state)
 
 static void too_many_runs_are_thinned(void **state)
 {
+    enum { PROCESSES = 2, RUNS = 125000 };
     struct arena_make make;
-    arena_make_init(&make, PID + 10);
-    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
-    uint32_t nodes[2] = {arena_make_frame(&make, 0, code, 13),
-                         arena_make_frame(&make, 0, code, 14)};
-    for (int i = 0; i < 2; i++)
-        arena_make_cell(&make, nodes[i], WIRE_CPU_PYTHON, 1, 10 * MS, 0);
-    for (uint32_t i = 0; i < 250000; i++)
-        arena_make_log(&make, (uint64_t)i * MS, nodes[i % 2], 0, WIRE_CPU_PYTHON, 1, 1000);
-    put(&make, PID + 10, 0);
+    for (int n = 0; n < PROCESSES; n++) {
+        arena_make_init(&make, PID + 10 + n);
+        uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+        uint32_t nodes[2] = {arena_make_frame(&make, 0, code, 13),
+                             arena_make_frame(&make, 0, code, 14)};
+        for (int i = 0; i < 2; i++)
+            arena_make_cell(&make, nodes[i], WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+        for (uint32_t i = 0; i < RUNS; i++)
+            arena_make_log(&make, (uint64_t)(n * RUNS + i) * MS, nodes[i % 2], 0, WIRE_CPU_PYTHON,
+                           1, 1000);
+        put(&make, PID + 10 + n, 0);
+    }
     struct report_config config = default_config();
     struct profile profile;
     build(&profile, &config);
@@ -447,7 +453,7 @@ static void too_many_runs_are_thinned(void **state)
     profile_release(&profile);
     config.stacks = false;
     arena_make_init(&make, PID + 10);
-    code = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
     arena_make_cell(&make, arena_make_frame(&make, 0, code, 13), WIRE_CPU_PYTHON, 1, 10 * MS, 0);
     put(&make, PID + 10, 0);
     build(&profile, &config);
@@ -530,7 +536,7 @@ static void relative_names_are_found(void **state)
     free(here);
 }
 
-/* Cycles among nodes, and random damage, through the whole of it. */
+/* Random damage, through the whole of it. */
 static void damaged_recordings(void **state)
 {
     struct arena_make make;
@@ -541,12 +547,10 @@ static void damaged_recordings(void **state)
     for (int i = 0; i < 20; i++)
         at = arena_make_frame(&make, at, f, 4);
     arena_make_cell(&make, at, WIRE_CPU_PYTHON, 3, 30 * MS, 0);
-    uint32_t loop = (uint32_t)(make.sections[WIRE_NODE].len / sizeof(struct wire_node));
-    arena_make_node(&make, loop, WIRE_FRAME_PYTHON, f, 0); /* its own parent */
-    arena_make_cell(&make, loop, WIRE_CPU_NATIVE, 3, 30 * MS, 0);
+    arena_make_cell(&make, 77777, WIRE_CPU_NATIVE, 3, 30 * MS, 0);
     uint32_t thread = arena_make_thread(&make, 0x1000, 10, "python", true);
     arena_make_log(&make, 0, at, (uint16_t)thread, WIRE_CPU_PYTHON, 3, 30000);
-    arena_make_log(&make, 0, loop, 77, WIRE_WAIT_LOCK, 3, 30000);
+    arena_make_log(&make, 0, 77777, 77, WIRE_WAIT_LOCK, 3, 30000);
     struct buf image = {0};
     arena_make_image(&make, &image);
     struct report_config config = default_config();
@@ -583,6 +587,337 @@ static void damaged_recordings(void **state)
     assert_true(with_time > 1000);
     free(path);
     buf_release(&image);
+}
+
+/* ---- a hostile recording beside an honest one ---- */
+
+/* Both have one cell with 30 ms on line 14, in the third frame of their stacks. */
+static void make_victim(struct arena_make *make, int pid)
+{
+    arena_make_init(make, pid);
+    make->header.flags = WIRE_PROCESS_MEMORY;
+    make->header.beat_mono_ns = make->header.start_mono_ns + 1000 * (uint64_t)MS;
+    make->header.on_ns = 1000 * (uint64_t)MS;
+    make->header.caller_slack = 8;
+    uint32_t code = arena_make_code(make, script, "<module>", 1, 14);
+    uint32_t node = arena_make_frame(make, 0, code, 1);
+    node = arena_make_frame(make, node, code, 13);
+    node = arena_make_frame(make, node, code, 14);
+    ((struct wire_node *)(void *)make->sections[WIRE_NODE].data)[node].flags = WIRE_NODE_DIRECT;
+    arena_make_cell(make, node, WIRE_CPU_CALL, 3, 30 * MS, 0);
+    uint32_t thread = arena_make_thread(make, 0x1000, 10, "python", true);
+    arena_make_log(make, 0, node, (uint16_t)thread, WIRE_CPU_PYTHON, 3, 30000);
+    arena_make_module(make, "/usr/lib/libz.so");
+    uint32_t site = arena_make_site(make, node, WIRE_SITE_NATIVE, 1, 1 << 20, 1 << 20);
+    arena_make_block(make, site, 1 << 20, 10);
+    arena_make_foot(make, 10 * MS, site, WIRE_FOOT_ALLOCATED, 1024, 1024);
+}
+
+struct image {
+    char *bytes;
+    struct wire_header *header;
+};
+
+static void *record_of(const struct image *image, enum wire_section_id section, uint32_t id)
+{
+    const struct wire_section *s = &image->header->sections[section];
+    return image->bytes + s->offset + (size_t)id * s->record_bytes;
+}
+
+#define RECORD(type, section, id) ((struct type *)record_of(image, section, id))
+#define DAMAGE(name, statement)                                                                    \
+    static void name(const struct image *image)                                                    \
+    {                                                                                              \
+        statement;                                                                                 \
+    }
+
+DAMAGE(endless_slack, image->header->caller_slack = UINT32_MAX)
+DAMAGE(long_command, image->header->command_bytes = UINT32_MAX)
+DAMAGE(no_pid, image->header->pid = -1)
+DAMAGE(no_log_stride, image->header->log_stride = 0)
+DAMAGE(no_foot_stride, image->header->memory.foot_stride = 0)
+DAMAGE(huge_foot_stride, image->header->memory.foot_stride = UINT64_MAX)
+DAMAGE(late_start, image->header->start_mono_ns = UINT64_MAX)
+DAMAGE(early_beat, image->header->beat_mono_ns = 1)
+DAMAGE(long_life, image->header->beat_mono_ns = UINT64_MAX)
+DAMAGE(early_cpu_beat, image->header->start_cpu_ns = 1 + image->header->beat_cpu_ns)
+DAMAGE(much_cpu, image->header->beat_cpu_ns = UINT64_MAX)
+DAMAGE(much_elapsed, image->header->on_ns = UINT64_MAX)
+DAMAGE(much_live, image->header->memory.look.live_bytes = UINT64_MAX)
+DAMAGE(much_lost, image->header->lost[0] = UINT64_MAX)
+DAMAGE(much_dropped, image->header->sections[WIRE_NODE].dropped = UINT64_MAX)
+DAMAGE(huge_used, image->header->sections[WIRE_NODE].used = UINT32_MAX)
+DAMAGE(huge_capacity, image->header->sections[WIRE_SITE].capacity = UINT32_MAX)
+DAMAGE(far_section, image->header->sections[WIRE_SITE].offset = UINT64_MAX - 8)
+DAMAGE(odd_records, image->header->sections[WIRE_CELL].record_bytes = 0)
+DAMAGE(overlapping,
+       image->header->sections[WIRE_CELL].offset = image->header->sections[WIRE_NODE].offset + 16)
+DAMAGE(header_as_section, image->header->sections[WIRE_BLOB].offset = 0)
+DAMAGE(own_parent, RECORD(wire_node, WIRE_NODE, 2)->parent = 2)
+DAMAGE(cycle, RECORD(wire_node, WIRE_NODE, 1)->parent = 3)
+DAMAGE(no_parent, RECORD(wire_node, WIRE_NODE, 3)->parent = UINT32_MAX)
+DAMAGE(long_file, RECORD(wire_code, WIRE_CODE, 1)->file.bytes = UINT32_MAX)
+DAMAGE(far_name, RECORD(wire_code, WIRE_CODE, 1)->name.offset = UINT32_MAX)
+DAMAGE(odd_width, RECORD(wire_code, WIRE_CODE, 1)->name_width = 3)
+DAMAGE(odd_frame, RECORD(wire_node, WIRE_NODE, 2)->frame = 999)
+DAMAGE(odd_cell, RECORD(wire_cell, WIRE_CELL, 1)->kind = 999)
+DAMAGE(much_time, RECORD(wire_cell, WIRE_CELL, 1)->ns = UINT64_MAX)
+DAMAGE(many_samples, RECORD(wire_cell, WIRE_CELL, 1)->count = UINT64_MAX)
+DAMAGE(no_number, RECORD(wire_cell, WIRE_CELL, 1)->square_us2 = NAN)
+DAMAGE(no_bound, RECORD(wire_cell, WIRE_CELL, 1)->square_us2 = INFINITY)
+DAMAGE(negative, RECORD(wire_cell, WIRE_CELL, 1)->square_us2 = -1)
+DAMAGE(late_run, RECORD(wire_log, WIRE_LOG, 1)->at_ns = UINT64_MAX)
+DAMAGE(odd_thread, RECORD(wire_thread, WIRE_THREAD, 1)->tid = INT32_MIN)
+DAMAGE(busy_thread, RECORD(wire_thread, WIRE_THREAD, 1)->cpu_ns = UINT64_MAX)
+DAMAGE(long_path, RECORD(wire_module, WIRE_MODULE, 1)->path.bytes = UINT32_MAX)
+DAMAGE(much_allocated, RECORD(wire_site, WIRE_SITE, 1)->allocated_bytes = UINT64_MAX)
+DAMAGE(huge_block, RECORD(wire_block, WIRE_BLOCK, 1)->bytes = UINT64_MAX)
+DAMAGE(nobody_s_block, RECORD(wire_block, WIRE_BLOCK, 1)->site = 999999)
+DAMAGE(late_foot, RECORD(wire_foot, WIRE_FOOT, 1)->at_ns = UINT64_MAX)
+DAMAGE(odd_foot, RECORD(wire_foot, WIRE_FOOT, 1)->published = 999)
+
+static const char left_out[] = "entries that make no sense were left out";
+
+static const struct {
+    void (*damage)(const struct image *image);
+    const char *note; /* a part of what is said of it */
+} damages[] = {
+    {endless_slack, "its caller_slack is 4294967295"},
+    {long_command, "its command_bytes is 4294967295"},
+    {no_pid, "its pid is -1"},
+    {no_log_stride, "its log_stride is 0"},
+    {no_foot_stride, "its memory.foot_stride is 0"},
+    {huge_foot_stride, "its memory.foot_stride is 18446744073709551615"},
+    {late_start, "its start_mono_ns is 18446744073709551615"},
+    {early_beat, "its clocks run backwards"},
+    {long_life, "its beat_mono_ns is 18446744073709551615"},
+    {early_cpu_beat, "its clocks run backwards"},
+    {much_cpu, "more time than the process had"},
+    {much_elapsed, "more time than the process had"},
+    {much_live, "its memory.look.live_bytes is"},
+    {much_lost, "its losses make no sense"},
+    {much_dropped, "section 2 makes no sense"},
+    {huge_used, "section 2 makes no sense"},
+    {huge_capacity, "section 7 makes no sense"},
+    {far_section, "section 7 makes no sense"},
+    {odd_records, "section 3 makes no sense"},
+    {overlapping, "sections 2 and 3 overlap"},
+    {header_as_section, "section 0 makes no sense"},
+    {own_parent, "a frame is older than its caller"},
+    {cycle, "a frame is older than its caller"},
+    {no_parent, "a frame is older than its caller"},
+    {long_file, left_out},
+    {far_name, left_out},
+    {odd_width, left_out},
+    {odd_frame, left_out},
+    {odd_cell, left_out},
+    {much_time, left_out},
+    {many_samples, left_out},
+    {no_number, left_out},
+    {no_bound, left_out},
+    {negative, left_out},
+    {late_run, left_out},
+    {odd_thread, left_out},
+    {busy_thread, left_out},
+    {long_path, left_out},
+    {much_allocated, left_out},
+    {huge_block, left_out},
+    {nobody_s_block, left_out},
+    {late_foot, left_out},
+    {odd_foot, left_out},
+};
+
+/* What the honest process has is there, and nothing of the hostile one outshines it. */
+static void assert_healthy(const struct profile *profile)
+{
+    const struct profile_process *healthy = NULL;
+    for (uint32_t i = 0; i < profile->process_count; i++)
+        if (profile->processes[i].pid == PID + 10)
+            healthy = &profile->processes[i];
+    assert_non_null(healthy);
+    close_to(healthy->sampled_cpu_sec, 0.03);
+    close_to(healthy->elapsed_sec, 1);
+    const struct profile_file *file = file_named(profile, script);
+    assert_non_null(file);
+    double sec = profile_time_sum(&file->lines[13].time);
+    assert_true(sec >= 0.03 - 1e-9 && sec <= 0.06 + 1e-9);
+    double mb = file->lines[13].memory.allocated_mb;
+    assert_true(mb >= 1 - 1e-9 && mb <= 2 + 1e-9);
+    close_to(profile->elapsed_sec, 1);
+    assert_true(profile->total_sec <= 0.06 + 1e-9);
+}
+
+static void a_hostile_recording_costs_only_itself(void **state)
+{
+    struct report_config config = default_config();
+    config.memory = config.leaks = true;
+    for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
+        struct arena_make make;
+        struct buf bytes = {0};
+        make_victim(&make, PID + 10);
+        put(&make, PID + 10, 0);
+        make_victim(&make, PID + 11);
+        arena_make_image(&make, &bytes);
+        arena_make_release(&make);
+        struct image image = {bytes.data, (struct wire_header *)(void *)bytes.data};
+        damages[i].damage(&image);
+        char *path = mem_format("%s/%d-0.arena", session, PID + 11);
+        assert_int_equal(file_write_atomic(path, bytes.data, bytes.len, NULL), 0);
+        free(path);
+        buf_release(&bytes);
+        struct profile profile;
+        build(&profile, &config);
+        assert_healthy(&profile);
+        if (!has_note(&profile, damages[i].note))
+            fail_msg("damage %zu: '%s' is not said", i, damages[i].note);
+        assert_int_equal(profile.process_count, damages[i].note == left_out ? 2 : 1);
+        profile_release(&profile);
+    }
+}
+
+/* As large as no disk is: what its header says must not be allocated, nor read. */
+static void a_sparse_file_of_a_terabyte_is_refused(void **state)
+{
+    struct arena_make make;
+    make_victim(&make, PID + 10);
+    put(&make, PID + 10, 0);
+    make_victim(&make, PID + 11);
+    struct buf bytes = {0};
+    arena_make_image(&make, &bytes);
+    arena_make_release(&make);
+    struct wire_header *header = (struct wire_header *)(void *)bytes.data;
+    uint64_t offset = WIRE_HEADER_BYTES;
+    for (int i = 0; i < WIRE_SECTIONS; i++) {
+        struct wire_section *section = &header->sections[i];
+        section->offset = offset;
+        section->capacity = section->committed = section->used = UINT32_MAX;
+        offset += (uint64_t)UINT32_MAX * section->record_bytes;
+    }
+    char *path = mem_format("%s/%d-0.arena", session, PID + 11);
+    assert_int_equal(file_write_atomic(path, bytes.data, bytes.len, NULL), 0);
+    assert_int_equal(truncate(path, (off_t)1 << 40), 0);
+    free(path);
+    buf_release(&bytes);
+    struct report_config config = default_config();
+    config.memory = true;
+    struct profile profile;
+    build(&profile, &config);
+    assert_healthy(&profile);
+    assert_true(has_note(&profile, "section 0 makes no sense"));
+    profile_release(&profile);
+}
+
+/* A hundred codes that all use one line table, of which there are then more bytes than the file
+ * has; and a chain of callers that no stack of the agent's can have. */
+static void what_is_too_much_together_is_refused(void **state)
+{
+    struct report_config config = default_config();
+    config.memory = true;
+    struct profile profile;
+    struct arena_make make;
+    make_victim(&make, PID + 10);
+    put(&make, PID + 10, 0);
+    make_victim(&make, PID + 11);
+    struct wire_span large = arena_make_blob(&make, script, 64);
+    for (int i = 0; i < 100; i++) {
+        uint32_t code = arena_make_code(&make, "f", "g", 1, 1);
+        ((struct wire_code *)(void *)make.sections[WIRE_CODE].data)[code].line_table = large;
+    }
+    put(&make, PID + 11, 0);
+    build(&profile, &config);
+    assert_healthy(&profile);
+    assert_true(has_note(&profile, "its texts overlap"));
+    profile_release(&profile);
+
+    make_victim(&make, PID + 10);
+    put(&make, PID + 10, 0);
+    make_victim(&make, PID + 11);
+    for (uint32_t i = 0, node = 0; i <= WIRE_DEPTH_MAX; i++)
+        node = arena_make_frame(&make, node, 1, 1);
+    put(&make, PID + 11, 0);
+    build(&profile, &config);
+    assert_healthy(&profile);
+    assert_true(has_note(&profile, "a stack is too deep"));
+    profile_release(&profile);
+}
+
+/* ---- very long runs ---- */
+
+/* Thirty days of 4096 threads that wait, and of 64 processors: nothing wraps, nothing is cut short,
+ * and what is written is read again. */
+static void a_month_of_many_threads(void **state)
+{
+    const uint64_t month_ns = UINT64_C(30) * 86400 * 1000000000, threads = 4096, processors = 64;
+    const uint64_t samples = UINT64_C(100000000000);
+    struct arena_make make;
+    arena_make_init(&make, PID + 10);
+    struct wire_header *header = &make.header;
+    header->flags = WIRE_PROCESS_MEMORY;
+    header->beat_mono_ns = header->start_mono_ns + month_ns;
+    header->beat_cpu_ns = processors * month_ns;
+    header->on_ns = month_ns;
+    header->lost[WIRE_LOST_TORN_WAIT] = samples;
+    header->sections[WIRE_LOG].dropped = samples;
+    header->memory.look.at_cpu_ms = processors * (month_ns / MS);
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+    uint32_t busy = arena_make_frame(&make, 0, code, 13),
+             idle = arena_make_frame(&make, 0, code, 14);
+    arena_make_cell(&make, busy, WIRE_CPU_PYTHON, samples, processors * month_ns, 0);
+    arena_make_cell(&make, idle, WIRE_WAIT_LOCK, samples, threads * month_ns, month_ns);
+    uint32_t thread = arena_make_thread(&make, 0x1000, 10, "python", true);
+    for (int i = 0; i < 3; i++) /* they are neighbours, and one run of 3.5 hours */
+        arena_make_log(&make, (uint64_t)i * 4300000 * MS, busy, (uint16_t)thread, WIRE_CPU_PYTHON,
+                       UINT32_MAX, UINT32_MAX);
+    put(&make, PID + 10, 0);
+    struct report_config config = default_config();
+    config.memory = true;
+    struct profile profile, again;
+    struct buf json = {0};
+    build(&profile, &config);
+    assert_int_equal(profile.note_count, 0);
+    json_write_profile(&profile, &json);
+    profile_release(&profile);
+    struct err err = {""};
+    assert_int_equal(json_read_profile(&again, json.data, json.len, &err), 0);
+    buf_release(&json);
+    const struct profile_file *file = file_named(&again, script);
+    const struct profile_time *cpu = &file->lines[12].time, *wait = &file->lines[13].time;
+    assert_true(fabs(cpu->python_sec / (64 * 30 * 86400.0) - 1) < 1e-12);
+    assert_true(fabs(wait->wait_sec[WAIT_LOCK] / (4096 * 30 * 86400.0) - 1) < 1e-12);
+    assert_true(fabs(wait->system_sec / (30 * 86400.0) - 1) < 1e-12);
+    assert_int_equal(cpu->samples, samples);
+    /* 1e11 samples of the same weight: 1.96 standard deviations of the share 64 : 65 */
+    double share = 64.0 / 65, half_width = 196 * sqrt(share * (1 - share) / 1e11);
+    assert_true(file->lines[12].half_width_percent > 0.9 * half_width &&
+                file->lines[12].half_width_percent < 1.2 * half_width);
+    assert_int_equal(again.run_count, 1);
+    assert_int_equal(again.runs[0].count, (uint64_t)round(3.0 * UINT32_MAX / 1e6 / 0.01));
+    for (uint32_t i = 0; i < again.loss_count; i++)
+        assert_int_equal(again.losses[i].count, samples);
+    assert_int_equal(again.loss_count, 2);
+    profile_release(&again);
+}
+
+/* One wait of a weekend, as when the process was stopped: its square is beyond 64 bits. */
+static void a_wait_of_days_has_its_weight(void **state)
+{
+    const uint64_t days_ns = UINT64_C(3) * 86400 * 1000000000;
+    struct arena_make make;
+    arena_make_init(&make, PID + 10);
+    make.header.beat_mono_ns = make.header.start_mono_ns + 2 * days_ns;
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 13), WIRE_WAIT_SLEEP, 1, days_ns,
+                    days_ns);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 14), WIRE_CPU_PYTHON, 25920000, days_ns,
+                    0);
+    put(&make, PID + 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    /* The one wait decides: n = (2 w)^2 / w^2 = 4 samples in effect. */
+    close_to(profile_half_width(&profile, &file_named(&profile, script)->lines[12].time),
+             196 * sqrt(0.25 / (4 / (1 + 1 / 25920000.0))));
+    profile_release(&profile);
 }
 
 static void a_bad_file_is_noted_and_skipped(void **state)
@@ -628,6 +963,11 @@ int main(void)
         cmocka_unit_test(code_and_stdin_as_programs),
         cmocka_unit_test(relative_names_are_found),
         cmocka_unit_test(damaged_recordings),
+        cmocka_unit_test(a_hostile_recording_costs_only_itself),
+        cmocka_unit_test(a_sparse_file_of_a_terabyte_is_refused),
+        cmocka_unit_test(what_is_too_much_together_is_refused),
+        cmocka_unit_test(a_month_of_many_threads),
+        cmocka_unit_test(a_wait_of_days_has_its_weight),
         cmocka_unit_test(a_bad_file_is_noted_and_skipped),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

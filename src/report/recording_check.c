@@ -1,0 +1,325 @@
+/* Checks of a recording as it is opened; see recording_check.h. */
+#include "report/recording_check.h"
+
+#include "base/mem.h"
+#include "wire/limits.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- the header ---- */
+
+#define NUMBER(member, least, most)                                                                \
+    {                                                                                              \
+#member, offsetof(struct wire_header, member), least, most                                 \
+    }
+
+/* All are 64 bits wide.  `off_cpu_ns` is not here: at a process's end two threads may add to it,
+ * and it may fall below 0. */
+static const struct header_number {
+    const char *name;
+    size_t at;
+    uint64_t least, most;
+} header_numbers[] = {
+    NUMBER(start_mono_ns, 1, WIRE_MOMENT_NS_MAX),
+    NUMBER(start_cpu_ns, 0, WIRE_MOMENT_NS_MAX),
+    NUMBER(beat_mono_ns, 1, WIRE_MOMENT_NS_MAX),
+    NUMBER(handler_count, 0, WIRE_COUNT_MAX),
+    NUMBER(log_stride, 1, WIRE_STRIDE_MAX),
+    NUMBER(peak_rss_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.samples, 0, WIRE_COUNT_MAX),
+    NUMBER(memory.allocated_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.live_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.live_python_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.live_mapped_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.peak_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.peak_python_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.peak_at_ns, 0, WIRE_MOMENT_NS_MAX),
+    NUMBER(memory.interval_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.copied_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.start_rss_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.start_file_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.look.at_cpu_ms, 0, WIRE_CPU_MS_MAX),
+    NUMBER(memory.look.rss_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.look.file_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.look.live_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.look.live_python_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.look.live_mapped_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.foot_stride, 1, WIRE_STRIDE_MAX),
+};
+
+static int check_numbers(const struct wire_header *header, struct err *err)
+{
+    for (size_t i = 0; i < sizeof header_numbers / sizeof *header_numbers; i++) {
+        const struct header_number *number = &header_numbers[i];
+        uint64_t value;
+        memcpy(&value, (const char *)header + number->at, sizeof value);
+        if (value < number->least || value > number->most)
+            return err_set(err, "its %s is %" PRIu64, number->name, value);
+    }
+    for (int k = 0; k < WIRE_LOSSES; k++)
+        if (atomic_load(&header->lost[k]) > WIRE_COUNT_MAX)
+            return err_set(err, "its losses make no sense");
+    if (atomic_load(&header->beat_mono_ns) < header->start_mono_ns ||
+        atomic_load(&header->beat_cpu_ns) < header->start_cpu_ns)
+        return err_set(err, "its clocks run backwards");
+    if (header->caller_slack > WIRE_CALLER_SLACK_MAX)
+        return err_set(err, "its caller_slack is %" PRIu32, header->caller_slack);
+    if (header->command_bytes > WIRE_COMMAND_BYTES)
+        return err_set(err, "its command_bytes is %" PRIu32, header->command_bytes);
+    return header->pid > 0 ? 0 : err_set(err, "its pid is %" PRId32, header->pid);
+}
+
+static uint64_t end_of(const struct wire_section *section)
+{
+    return section->offset + (uint64_t)section->capacity * section->record_bytes;
+}
+
+/* Sections of what is not followed have no room at all. */
+static bool is_section_good(const struct wire_section *section, const struct wire_limit *limit)
+{
+    uint32_t capacity = section->capacity;
+    if (atomic_load(&section->committed) > capacity || atomic_load(&section->used) > capacity ||
+        atomic_load(&section->dropped) > WIRE_COUNT_MAX)
+        return false;
+    return !capacity ||
+           (section->record_bytes == limit->record_bytes && capacity <= limit->records_max &&
+            section->offset >= WIRE_HEADER_BYTES && section->offset <= WIRE_SECTION_END_MAX &&
+            end_of(section) <= WIRE_SECTION_END_MAX);
+}
+
+static int check_sections(const struct wire_header *header, struct err *err)
+{
+    for (int i = 0; i < WIRE_SECTIONS; i++) {
+        const struct wire_section *section = &header->sections[i];
+        if (!is_section_good(section, &wire_limits[i]))
+            return err_set(err, "section %d makes no sense", i);
+        for (int k = 0; k < i; k++) {
+            const struct wire_section *other = &header->sections[k];
+            if (section->capacity && other->capacity && section->offset < end_of(other) &&
+                other->offset < end_of(section))
+                return err_set(err, "sections %d and %d overlap", k, i);
+        }
+    }
+    return 0;
+}
+
+int recording_check_header(const struct wire_header *header, struct err *err)
+{
+    return check_numbers(header, err) || check_sections(header, err) ? -1 : 0;
+}
+
+/* ---- records ---- */
+
+struct check {
+    struct recording *recording;
+    double time_max_ns;
+};
+
+static void *record_at(const struct recording *recording, enum wire_section_id section, uint32_t id)
+{
+    return (char *)recording->sections[section].records +
+           (size_t)id * wire_limits[section].record_bytes;
+}
+
+static void settle_reference(const struct recording *recording, enum wire_section_id section,
+                             uint32_t *id)
+{
+    if (*id >= recording_count(recording, section))
+        *id = 0;
+}
+
+static bool is_text(const struct recording *recording, struct wire_span span, uint32_t bytes_max)
+{
+    uint32_t end = recording_count(recording, WIRE_BLOB);
+    return !span.bytes || (span.bytes <= bytes_max && span.offset && span.offset <= end &&
+                           span.bytes <= end - span.offset);
+}
+
+static bool is_width(struct wire_span span, uint8_t width)
+{
+    return !span.bytes || width == 1 || width == 2 || width == 4;
+}
+
+static bool is_code_good(const struct check *check, void *record)
+{
+    const struct wire_code *code = record;
+    return is_text(check->recording, code->file, WIRE_FILE_BYTES_MAX) &&
+           is_text(check->recording, code->name, WIRE_NAME_BYTES_MAX) &&
+           is_text(check->recording, code->line_table, WIRE_LINE_TABLE_BYTES_MAX) &&
+           is_width(code->file, code->file_width) && is_width(code->name, code->name_width) &&
+           code->line_format <= WIRE_LINES_LOCATION;
+}
+
+static bool is_module_good(const struct check *check, void *record)
+{
+    const struct wire_module *module = record;
+    return is_text(check->recording, module->path, WIRE_PATH_BYTES_MAX);
+}
+
+static bool is_cell_good(const struct check *check, void *record)
+{
+    struct wire_cell *cell = record;
+    double square_us2 = atomic_load(&cell->square_us2);
+    settle_reference(check->recording, WIRE_NODE, &cell->node);
+    return atomic_load(&cell->kind) < WIRE_KINDS && atomic_load(&cell->count) <= WIRE_COUNT_MAX &&
+           (double)atomic_load(&cell->ns) <= check->time_max_ns &&
+           (double)atomic_load(&cell->charged_ns) <= check->time_max_ns && square_us2 >= 0 &&
+           square_us2 <= WIRE_SQUARE_MAX;
+}
+
+static bool is_log_good(const struct check *check, void *record)
+{
+    struct wire_log *run = record;
+    settle_reference(check->recording, WIRE_NODE, &run->node);
+    if (run->thread >= recording_count(check->recording, WIRE_THREAD))
+        run->thread = 0;
+    return atomic_load(&run->kind) < WIRE_KINDS && run->at_ns <= WIRE_MOMENT_NS_MAX;
+}
+
+static bool is_thread_good(const struct check *check, void *record)
+{
+    const struct wire_thread *thread = record;
+    return thread->tid >= 0 && (double)atomic_load(&thread->cpu_ns) <= check->time_max_ns &&
+           (double)atomic_load(&thread->waited_ns) <= check->time_max_ns;
+}
+
+static bool is_site_good(const struct check *check, void *record)
+{
+    struct wire_site *site = record;
+    settle_reference(check->recording, WIRE_NODE, &site->node);
+    settle_reference(check->recording, WIRE_MODULE, &site->module);
+    return atomic_load(&site->kind) < WIRE_SITE_KINDS &&
+           atomic_load(&site->allocated_bytes) <= WIRE_BYTES_MAX &&
+           atomic_load(&site->live_bytes) <= WIRE_BYTES_MAX &&
+           atomic_load(&site->at_peak_bytes) <= WIRE_BYTES_MAX &&
+           atomic_load(&site->most_bytes) <= WIRE_BYTES_MAX &&
+           atomic_load(&site->count) <= WIRE_COUNT_MAX &&
+           atomic_load(&site->samples) <= WIRE_COUNT_MAX;
+}
+
+static bool is_block_good(const struct check *check, void *record)
+{
+    const struct wire_block *block = record;
+    uint32_t site = atomic_load(&block->site);
+    return !site || (recording_site(check->recording, site) && block->bytes <= WIRE_BYTES_MAX);
+}
+
+static bool is_foot_good(const struct check *check, void *record)
+{
+    const struct wire_foot *foot = record;
+    uint32_t kind = atomic_load(&foot->published);
+    return kind <= WIRE_FOOT_FREED && foot->at_ns <= WIRE_MOMENT_NS_MAX &&
+           foot->at_cpu_ms <= WIRE_CPU_MS_MAX &&
+           (!kind || !foot->site || recording_site(check->recording, foot->site));
+}
+
+/* What others refer to comes first. */
+static const struct {
+    enum wire_section_id section;
+    bool (*is_good)(const struct check *check, void *record);
+} record_checks[] = {
+    {WIRE_CODE, is_code_good},   {WIRE_MODULE, is_module_good}, {WIRE_CELL, is_cell_good},
+    {WIRE_LOG, is_log_good},     {WIRE_THREAD, is_thread_good}, {WIRE_SITE, is_site_good},
+    {WIRE_BLOCK, is_block_good}, {WIRE_FOOT, is_foot_good},
+};
+
+/* An emptied record is as good as one that was never published. */
+static void empty_bad_records(struct check *check)
+{
+    struct recording *recording = check->recording;
+    for (size_t i = 0; i < sizeof record_checks / sizeof *record_checks; i++) {
+        enum wire_section_id section = record_checks[i].section;
+        for (uint32_t id = 1; id < recording_count(recording, section); id++) {
+            void *record = record_at(recording, section, id);
+            if (record_checks[i].is_good(check, record))
+                continue;
+            memset(record, 0, wire_limits[section].record_bytes);
+            recording->bad_count++;
+        }
+    }
+}
+
+/* A frame of unknown kind or code keeps its place in the stacks it is part of. */
+static void settle_frame(struct recording *recording, struct wire_node *node)
+{
+    if (node->frame <= WIRE_FRAME_INTERPRETER &&
+        (node->frame != WIRE_FRAME_PYTHON || node->ref < recording_count(recording, WIRE_CODE)))
+        return;
+    node->frame = WIRE_FRAME_UNKNOWN;
+    recording->bad_count++;
+}
+
+static int check_nodes(struct recording *recording, struct err *err)
+{
+    uint32_t count = recording_count(recording, WIRE_NODE);
+    uint16_t *depths = mem_zalloc((size_t)count + 1, sizeof *depths);
+    int rc = 0;
+    for (uint32_t id = 1; !rc && id < count; id++) {
+        struct wire_node *node = record_at(recording, WIRE_NODE, id);
+        if (node->parent >= id) {
+            rc = err_set(err, "a frame is older than its caller");
+        } else if (depths[node->parent] == WIRE_DEPTH_MAX) {
+            rc = err_set(err, "a stack is too deep");
+        } else {
+            depths[id] = (uint16_t)(depths[node->parent] + 1);
+            settle_frame(recording, node);
+        }
+    }
+    free(depths);
+    return rc;
+}
+
+/* The agent writes each text for itself; a file in which many share a large one would keep a reader
+ * busy for hours. */
+static int check_texts(const struct recording *recording, struct err *err)
+{
+    uint64_t bytes = 0;
+    for (uint32_t id = 1; id < recording_count(recording, WIRE_CODE); id++) {
+        const struct wire_code *code = record_at(recording, WIRE_CODE, id);
+        bytes += (uint64_t)code->file.bytes + code->name.bytes + code->line_table.bytes;
+    }
+    for (uint32_t id = 1; id < recording_count(recording, WIRE_MODULE); id++)
+        bytes += ((const struct wire_module *)record_at(recording, WIRE_MODULE, id))->path.bytes;
+    return bytes <= recording_count(recording, WIRE_BLOB) ? 0 : err_set(err, "its texts overlap");
+}
+
+/*
+ * More time than this the process cannot have spent: what passed since its start,
+ * in as many threads as there can be.  The last sign of life may be old, when the
+ * sampler's thread could not start; then the timeline tells, and an hour is added
+ * for what was not yet in it.
+ */
+static double time_max_ns(const struct recording *recording)
+{
+    const uint64_t hour_ns = UINT64_C(3600000000000);
+    const struct wire_header *header = &recording->header;
+    uint64_t life_ns = atomic_load(&header->beat_mono_ns) - header->start_mono_ns;
+    for (uint32_t id = 1; id < recording_count(recording, WIRE_LOG); id++) {
+        const struct wire_log *run = record_at(recording, WIRE_LOG, id);
+        if (run->at_ns > life_ns && run->at_ns <= WIRE_MOMENT_NS_MAX)
+            life_ns = run->at_ns;
+    }
+    return (double)(life_ns + hour_ns) * WIRE_THREADS_AT_ONCE_MAX;
+}
+
+static int check_times(const struct wire_header *header, double max_ns, struct err *err)
+{
+    double cpu_ns = (double)(atomic_load(&header->beat_cpu_ns) - header->start_cpu_ns);
+    if (cpu_ns > max_ns || (double)atomic_load(&header->on_ns) > max_ns ||
+        (double)atomic_load(&header->handler_ns) > max_ns ||
+        (double)atomic_load(&header->sampler_cpu_ns) > max_ns)
+        return err_set(err, "it has more time than the process had");
+    return 0;
+}
+
+int recording_check_records(struct recording *recording, struct err *err)
+{
+    struct check check = {.recording = recording, .time_max_ns = time_max_ns(recording)};
+    if (check_times(&recording->header, check.time_max_ns, err) || check_nodes(recording, err))
+        return -1;
+    empty_bad_records(&check);
+    return check_texts(recording, err);
+}
