@@ -208,6 +208,7 @@ void arena_make_image(struct arena_make *make, struct buf *out)
             .dropped = make->header.sections[i].dropped,
         };
         offset += (uint64_t)(count + 8) * wire_limits[i].record_bytes;
+        offset += -offset % 8; /* records are aligned, as the agent's are */
     }
     size_t base = out->len;
     buf_add(out, &make->header, sizeof make->header);

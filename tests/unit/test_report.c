@@ -818,7 +818,8 @@ static void what_is_too_much_together_is_refused(void **state)
     make_victim(&make, PID + 10);
     put(&make, PID + 10, 0);
     make_victim(&make, PID + 11);
-    struct wire_span large = arena_make_blob(&make, script, 64);
+    static const char table[64];
+    struct wire_span large = arena_make_blob(&make, table, sizeof table);
     for (int i = 0; i < 100; i++) {
         uint32_t code = arena_make_code(&make, "f", "g", 1, 1);
         ((struct wire_code *)(void *)make.sections[WIRE_CODE].data)[code].line_table = large;
