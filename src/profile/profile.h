@@ -78,6 +78,7 @@ enum {
     PROFILE_STAMPS_MAX = 500,
     PROFILE_RUNS_MAX = 100000,
     PROFILE_STACKS_MAX = 10000,
+    PROFILE_FRAMES_MAX = 500000, /* of all stacks together: about 100 MB of JSON */
     PROFILE_POINTS_MAX = 100,
     PROFILE_MEMORY_STACKS_MAX = 1000,
     PROFILE_ROWS_MAX = 1000, /* of processes, and of threads; one more is the sum of the others */

@@ -272,8 +272,8 @@ static int check_nodes(struct recording *recording, struct err *err)
     return rc;
 }
 
-/* The agent writes each text for itself; a file in which many share a large one would keep a reader
- * busy for hours. */
+/* The agent writes each text for itself; a file in which many share a large one would take up many
+ * times its size. */
 static int check_texts(const struct recording *recording, struct err *err)
 {
     uint64_t bytes = 0;

@@ -17,23 +17,34 @@ static uint64_t in_intervals(const struct profile *profile, double sec)
 
 /* ---- stacks ---- */
 
+struct candidate {
+    double sec;
+    uint32_t depth;
+};
+
 static int by_falling_time(const void *a, const void *b)
 {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
+    const struct candidate *x = a, *y = b;
+    return (x->sec < y->sec) - (x->sec > y->sec);
 }
 
-/* The time a stack must have to be among the PROFILE_STACKS_MAX longest. */
+/* The time a stack must have to be among the longest: there are PROFILE_STACKS_MAX of them at most,
+ * with PROFILE_FRAMES_MAX frames. */
 static double least_time(const struct charge *charge)
 {
-    if (charge->order_count <= PROFILE_STACKS_MAX)
-        return 0;
-    double *times = mem_alloc(charge->order_count * sizeof *times);
-    for (size_t i = 0; i < charge->order_count; i++)
-        times[i] = profile_time_sum(&charge->nodes[charge->order[i]].time);
-    qsort(times, charge->order_count, sizeof *times, by_falling_time);
-    double least = times[PROFILE_STACKS_MAX - 1];
-    free(times);
+    size_t count = charge->order_count, taken = 0, frames = 0;
+    struct candidate *candidates = mem_alloc((count + 1) * sizeof *candidates);
+    for (size_t i = 0; i < count; i++) {
+        const struct charge_node *node = &charge->nodes[charge->order[i]];
+        candidates[i] = (struct candidate){profile_time_sum(&node->time), node->depth};
+    }
+    if (count)
+        qsort(candidates, count, sizeof *candidates, by_falling_time);
+    while (taken < count && taken < PROFILE_STACKS_MAX &&
+           frames + candidates[taken].depth <= PROFILE_FRAMES_MAX)
+        frames += candidates[taken++].depth;
+    double least = taken < count && taken ? candidates[taken - 1].sec : 0;
+    free(candidates);
     return least;
 }
 
@@ -56,7 +67,7 @@ static uint32_t *add_stacks(struct report *report)
     const struct charge *charge = &report->charge;
     uint32_t *stack_of = mem_zalloc(charge->node_count, sizeof *stack_of);
     double least = least_time(charge);
-    uint64_t left_out = 0;
+    uint64_t left_out = 0, frames = 0;
     size_t room =
         charge->order_count < PROFILE_STACKS_MAX ? charge->order_count : PROFILE_STACKS_MAX;
     profile->stacks = pool_alloc(&profile->pool, room * sizeof *profile->stacks);
@@ -66,10 +77,12 @@ static uint32_t *add_stacks(struct report *report)
         double sec = profile_time_sum(&node->time);
         if (!node->depth)
             continue;
-        if (sec < least || profile->stack_count == room) {
+        if (sec < least || profile->stack_count == room ||
+            frames + node->depth > PROFILE_FRAMES_MAX) { /* as long as the least, but too many */
             left_out++;
             continue;
         }
+        frames += node->depth;
         struct profile_stack *stack = &profile->stacks[profile->stack_count++];
         stack_of[id] = profile->stack_count;
         stack->frames = pool_alloc(&profile->pool, node->depth * sizeof *stack->frames);

@@ -461,6 +461,30 @@ static void too_many_runs_are_thinned(void **state)
     profile_release(&profile);
 }
 
+/* Deep stacks are left out sooner, the least first: so many frames would be a gigabyte of JSON. */
+static void deep_stacks_are_bounded(void **state)
+{
+    enum { DEPTH = 500, LEAVES = 5000 };
+    struct arena_make make;
+    arena_make_init(&make, PID + 10);
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 6000), node = 0;
+    for (int i = 1; i < DEPTH; i++)
+        node = arena_make_frame(&make, node, code, 1);
+    for (int i = 1; i <= LEAVES; i++)
+        arena_make_cell(&make, arena_make_frame(&make, node, code, i), WIRE_CPU_PYTHON, 1,
+                        (uint64_t)i * 1000, 0);
+    put(&make, PID + 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_int_equal(profile.stack_count, PROFILE_FRAMES_MAX / DEPTH);
+    for (uint32_t i = 0; i < profile.stack_count; i++)
+        assert_true(profile_time_sum(&profile.stacks[i].time) > (LEAVES - 1000) * 1e-6);
+    assert_int_equal(profile.loss_count, 1);
+    assert_int_equal(profile.losses[0].count, LEAVES - PROFILE_FRAMES_MAX / DEPTH);
+    profile_release(&profile);
+}
+
 static void the_program_is_found_below_runpy(void **state)
 {
     struct arena_make make;
@@ -960,6 +984,7 @@ int main(void)
         cmocka_unit_test(the_run_itself),
         cmocka_unit_test(stamps_are_a_fair_choice),
         cmocka_unit_test(too_many_runs_are_thinned),
+        cmocka_unit_test(deep_stacks_are_bounded),
         cmocka_unit_test(the_program_is_found_below_runpy),
         cmocka_unit_test(code_and_stdin_as_programs),
         cmocka_unit_test(relative_names_are_found),
