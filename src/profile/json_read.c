@@ -13,10 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    LINES_MISSING_MAX = 100000, /* of one file, before a hole in its lines is called damage */
-    LINENO_MAX = 1000000000,
-};
+enum { LINENO_MAX = 1000000000 };
 
 #define SEC_MAX   JSON_AMOUNT_MAX
 #define COUNT_MAX JSON_COUNT_MAX
@@ -24,6 +21,7 @@ enum {
 
 struct reader {
     struct profile *profile;
+    struct map traced; /* names of files with lines */
     struct err *err;
 };
 
@@ -367,8 +365,10 @@ static int read_leaks(struct reader *reader, const json_t *object, const struct 
         struct profile_leak leak = {0};
         if (read_fields(reader, &leak_fields, value, &here, &leak))
             return -1;
-        if (lineno >= 1 && lineno <= file->line_count)
-            file->lines[lineno - 1].memory.leak = leak;
+        struct profile_line *line =
+            lineno <= LINENO_MAX ? profile_line_at(file, (uint32_t)lineno) : NULL;
+        if (line)
+            line->memory.leak = leak;
     }
     return 0;
 }
@@ -479,36 +479,15 @@ static int read_line(struct reader *reader, const json_t *value, const struct js
     return 0;
 }
 
-/* Make lines[n - 1] line n: check the order and put empty lines into holes. */
-static int fill_lines(struct reader *reader, const struct json_path *path,
-                      struct profile_file *file)
+static int check_order(struct reader *reader, const struct json_path *path,
+                       const struct profile_file *file)
 {
     const struct json_path lines_path = {.up = path, .key = "lines"};
-    for (uint32_t i = 0; i < file->line_count; i++) {
+    for (uint32_t i = 1; i < file->line_count; i++) {
         const struct json_path here = {.up = &lines_path, .index = i};
-        if (i && file->lines[i].lineno <= file->lines[i - 1].lineno)
+        if (file->lines[i].lineno <= file->lines[i - 1].lineno)
             return json_field_fail(&here, reader->err, "line numbers do not ascend");
-        if (file->lines[i].lineno - i > LINES_MISSING_MAX)
-            return json_field_fail(&here, reader->err, "too many lines are missing before it");
     }
-    uint32_t last = file->line_count ? file->lines[file->line_count - 1].lineno : 0;
-    if (last == file->line_count)
-        return 0;
-    struct profile_line *full = pool_alloc(&reader->profile->pool, last * sizeof *full);
-    for (uint32_t i = 0, n = 1; n <= last; n++) {
-        if (file->lines[i].lineno == n)
-            full[n - 1] = file->lines[i++];
-        else
-            full[n - 1] = (struct profile_line){
-                .lineno = n,
-                .start_region = n,
-                .end_region = n,
-                .start_outermost_loop = n,
-                .end_outermost_loop = n,
-            };
-    }
-    file->lines = full;
-    file->line_count = last;
     return 0;
 }
 
@@ -516,11 +495,12 @@ static int read_file(struct reader *reader, const char *name, const json_t *valu
                      const struct json_path *path, struct profile_file *file)
 {
     file->name = intern_cstr(&reader->profile->strings, name);
+    map_put(&reader->traced, file->name, NULL);
     if (read_fields(reader, &file_fields, value, path, file) ||
         read_waits(reader, value, path, &file->time) ||
         read_list(reader, value, path, "lines", sizeof *file->lines, read_line, &file->lines,
                   &file->line_count) ||
-        fill_lines(reader, path, file) ||
+        check_order(reader, path, file) ||
         read_list(reader, value, path, "functions", sizeof *file->functions, read_line,
                   &file->functions, &file->function_count) ||
         read_list(reader, value, path, "imports", sizeof *file->imports, read_string,
@@ -605,9 +585,22 @@ static int read_frame(struct reader *reader, const json_t *value, const struct j
     struct profile_frame *frame = item;
     if (read_fields(reader, &frame_fields, value, path, frame))
         return -1;
-    const struct profile *profile = reader->profile;
-    for (uint32_t i = 0; i < profile->file_count && !frame->traced; i++)
-        frame->traced = profile->files[i].name == frame->file;
+    frame->traced = map_get(&reader->traced, frame->file) != NULL;
+    return 0;
+}
+
+static int read_frames(struct reader *reader, const json_t *list, const struct json_path *path,
+                       struct profile_frame **frames, uint32_t *count)
+{
+    const struct json_path list_path = {.up = path, .index = 0};
+    size_t size = json_array_size(list);
+    *frames = pool_alloc(&reader->profile->pool, size * sizeof **frames);
+    *count = (uint32_t)size;
+    for (size_t i = 0; i < size; i++) {
+        const struct json_path here = {.up = &list_path, .index = i};
+        if (read_frame(reader, json_array_get(list, i), &here, &(*frames)[i]))
+            return -1;
+    }
     return 0;
 }
 
@@ -621,17 +614,9 @@ static int read_memory_stack(struct reader *reader, const json_t *value,
     if (!json_is_array(frames) || !amount)
         return json_field_expected(path, "a list of frames and megabytes", value, reader->err);
     const struct json_path amount_path = {.up = path, .index = 1};
-    const struct json_path frames_path = {.up = path, .index = 0};
     if (json_field_store(&mb, amount, &amount_path, NULL, stack, reader->err))
         return -1;
-    stack->frame_count = (uint32_t)json_array_size(frames);
-    stack->frames = pool_alloc(&reader->profile->pool, stack->frame_count * sizeof *stack->frames);
-    for (uint32_t i = 0; i < stack->frame_count; i++) {
-        const struct json_path here = {.up = &frames_path, .index = i};
-        if (read_frame(reader, json_array_get(frames, i), &here, &stack->frames[i]))
-            return -1;
-    }
-    return 0;
+    return read_frames(reader, frames, path, &stack->frames, &stack->frame_count);
 }
 
 /* [[frame, ...], hits] */
@@ -646,15 +631,7 @@ static int read_stack(struct reader *reader, const json_t *value, const struct j
     const struct json_path count_path = {.up = path, .index = 1};
     if (json_field_store(&hits, count, &count_path, NULL, stack, reader->err))
         return -1;
-    const struct json_path frames_path = {.up = path, .index = 0};
-    stack->frame_count = (uint32_t)json_array_size(frames);
-    stack->frames = pool_alloc(&reader->profile->pool, stack->frame_count * sizeof *stack->frames);
-    for (uint32_t i = 0; i < stack->frame_count; i++) {
-        const struct json_path here = {.up = &frames_path, .index = i};
-        if (read_frame(reader, json_array_get(frames, i), &here, &stack->frames[i]))
-            return -1;
-    }
-    return 0;
+    return read_frames(reader, frames, path, &stack->frames, &stack->frame_count);
 }
 
 static int read_run(struct reader *reader, const json_t *value, const struct json_path *path,
@@ -768,6 +745,7 @@ int json_read_profile(struct profile *profile, const char *text, size_t length, 
     struct reader reader = {.profile = profile, .err = err};
     int result = read_root(&reader, root) ? JSON_READ_INVALID : 0;
     json_decref(root);
+    map_release(&reader.traced);
     if (result)
         profile_release(profile);
     return result;

@@ -4,9 +4,9 @@
  * percents of elapsed_time_sec, and its total is elapsed_time_sec.
  *
  * Everything known is checked for type and range, unknown keys are ignored.
- * After success the promises of profile.h hold: files are sorted by name and
- * have every line up to the last one (lines missing in the document come as
- * empty ones), stamps are sorted.  Not in the file and therefore left at 0:
+ * After success the promises of profile.h hold: files are sorted by name, their
+ * lines by number, stamps are sorted.  What is made is about as large as the
+ * document, whatever numbers it has.  Not in the file and therefore left at 0:
  * `square_sec2` everywhere; samples and waits of stacks.  The texts of lines are
  * those of the source again (the file has `&`, `<`, `>` as six-character
  * escapes).

@@ -15,7 +15,7 @@ struct part {
     const struct profile *run;
     const struct profile_file *file;
     str_id *texts;    /* of its lines, in the merged profile */
-    uint32_t *new_of; /* its lines in the merged file, 0: gone */
+    uint32_t *new_of; /* where its lines are among those of the merged file, + 1; 0: gone */
 };
 
 struct parts {
@@ -30,11 +30,14 @@ struct parts {
  * whose source could not be read, or one that holds only some lines. */
 static bool is_same_source(const struct part *a, const struct part *b)
 {
-    uint32_t count =
-        a->file->line_count < b->file->line_count ? a->file->line_count : b->file->line_count;
-    for (uint32_t i = 0; i < count; i++)
-        if (a->texts[i] && b->texts[i] && a->texts[i] != b->texts[i])
+    uint32_t i = 0, k = 0;
+    while (i < a->file->line_count && k < b->file->line_count) {
+        uint32_t x = a->file->lines[i].lineno, y = b->file->lines[k].lineno;
+        if (x == y && a->texts[i] && b->texts[k] && a->texts[i] != b->texts[k])
             return false;
+        i += x <= y;
+        k += y <= x;
+    }
     return true;
 }
 
@@ -54,37 +57,82 @@ static struct profile_line blank_line(const struct part *part, uint32_t at)
     };
 }
 
+/* Lines while they are being collected: by number, on the heap. */
+struct lines {
+    struct profile_line *items;
+    size_t count, cap;
+};
+
+/* Has the part a line that is not there yet, or the text of one that has none? */
+static bool knows_more(const struct part *part, const struct lines *lines)
+{
+    size_t at = 0;
+    for (uint32_t k = 0; k < part->file->line_count; k++) {
+        uint32_t lineno = part->file->lines[k].lineno;
+        while (at < lines->count && lines->items[at].lineno < lineno)
+            at++;
+        if (at == lines->count || lines->items[at].lineno > lineno ||
+            (!lines->items[at].text && part->texts[k]))
+            return true;
+    }
+    return false;
+}
+
+static void add_known(struct lines *lines, const struct part *part)
+{
+    struct lines both = {0};
+    size_t i = 0;
+    uint32_t k = 0;
+    while (i < lines->count || k < part->file->line_count) {
+        const struct profile_line *old = i < lines->count ? &lines->items[i] : NULL;
+        const struct profile_line *more = k < part->file->line_count ? &part->file->lines[k] : NULL;
+        bool is_old = old && (!more || old->lineno <= more->lineno);
+        bool is_more = more && (!old || more->lineno <= old->lineno);
+        VEC_PUSH(both.items, both.count, both.cap) =
+            is_old && (!is_more || old->text) ? *old : blank_line(part, k);
+        i += is_old;
+        k += is_more;
+    }
+    free(lines->items);
+    *lines = both;
+}
+
+static uint32_t *same_lines(const struct part *part, const struct profile_file *file)
+{
+    uint32_t *new_of = mem_zalloc((size_t)part->file->line_count + 1, sizeof *new_of);
+    for (uint32_t k = 0; k < part->file->line_count; k++)
+        new_of[k] =
+            (uint32_t)(profile_line_at(file, part->file->lines[k].lineno) - file->lines) + 1;
+    return new_of;
+}
+
 /* The merged file's lines: the newest run's, and what others know more of the same source.  Parts
  * with another source get their lines found by text. */
 static void settle_source(struct merge *merge, struct parts *parts, struct profile_file *file)
 {
     const struct part *newest = &parts->items[parts->count - 1];
-    uint32_t most = 0;
-    for (size_t i = 0; i < parts->count; i++)
-        if (parts->items[i].file->line_count > most)
-            most = parts->items[i].file->line_count;
-    file->lines = pool_alloc(&merge->out->pool, most * sizeof *file->lines);
-    file->line_count = newest->file->line_count;
+    struct lines lines = {0};
+    for (size_t i = parts->count; i--;)
+        if (is_same_source(&parts->items[i], newest) && knows_more(&parts->items[i], &lines))
+            add_known(&lines, &parts->items[i]);
+    file->line_count = (uint32_t)lines.count;
+    file->lines = pool_alloc(&merge->out->pool, lines.count * sizeof *file->lines);
+    if (lines.count)
+        memcpy(file->lines, lines.items, lines.count * sizeof *file->lines);
+    free(lines.items);
+    str_id *texts = mem_zalloc((size_t)file->line_count + 1, sizeof *texts);
     for (uint32_t i = 0; i < file->line_count; i++)
-        file->lines[i] = blank_line(newest, i);
+        texts[i] = file->lines[i].text;
     bool differs = false;
-    for (size_t i = parts->count; i--;) {
+    for (size_t i = 0; i < parts->count; i++) {
         struct part *part = &parts->items[i];
-        uint32_t count = part->file->line_count;
-        if (is_same_source(part, newest)) {
-            part->new_of = mem_zalloc((size_t)count + 1, sizeof *part->new_of);
-            for (uint32_t k = 0; k < count; k++) {
-                part->new_of[k] = k + 1;
-                if (k >= file->line_count || !file->lines[k].text)
-                    file->lines[k] = blank_line(part, k);
-            }
-            if (count > file->line_count)
-                file->line_count = count;
-        } else {
-            part->new_of = align_lines(part->texts, count, newest->texts, newest->file->line_count);
-            differs = true;
-        }
+        bool is_same = is_same_source(part, newest);
+        differs |= !is_same;
+        part->new_of =
+            is_same ? same_lines(part, file)
+                    : align_lines(part->texts, part->file->line_count, texts, file->line_count);
     }
+    free(texts);
     if (differs) {
         struct buf text = {0};
         buf_addf(&text, "%s changed between the runs: its newest source is shown",
@@ -129,15 +177,26 @@ static void add_line(struct merge *merge, const struct profile *run,
     merge_memory_add(merge, run, &from->memory, &into->memory);
 }
 
+/* The number of a part's line in the merged file; 0: gone.  A line the part does not have is where
+ * it was. */
+static uint32_t new_lineno(const struct part *part, const struct profile_file *file,
+                           uint32_t lineno)
+{
+    const struct profile_line *line = profile_line_at(part->file, lineno);
+    if (!line)
+        return lineno;
+    uint32_t at = part->new_of[line - part->file->lines];
+    return at ? file->lines[at - 1].lineno : 0;
+}
+
 /* The line that made the peak is one of the newest source. */
 static void place_peak(struct merge *merge, const struct part *part,
                        const struct profile_file *file)
 {
     struct profile *out = merge->out;
-    if (part->run != merge->peak_run || out->peak_file != file->name || !out->peak_line ||
-        out->peak_line > part->file->line_count)
+    if (part->run != merge->peak_run || out->peak_file != file->name || !out->peak_line)
         return;
-    out->peak_line = part->new_of[out->peak_line - 1];
+    out->peak_line = new_lineno(part, file, out->peak_line);
     if (!out->peak_line)
         out->peak_file = 0;
 }
@@ -224,8 +283,7 @@ static void add_functions(struct merge *merge, const struct parts *parts, struct
         for (uint32_t k = 0; k < part->file->function_count; k++) {
             const struct profile_line *function = &part->file->functions[k];
             str_id name = merge_text(merge, part->run, function->text);
-            bool known = function->lineno <= part->file->line_count;
-            uint32_t lineno = known ? part->new_of[function->lineno - 1] : function->lineno;
+            uint32_t lineno = new_lineno(part, file, function->lineno);
             struct profile_line *into = find_function(file, name, lineno);
             if (!into) {
                 into = &file->functions[file->function_count++];

@@ -26,6 +26,20 @@ const char *profile_str(const struct profile *profile, str_id id)
     return intern_get(&profile->strings, id);
 }
 
+struct profile_line *profile_line_at(const struct profile_file *file, uint32_t lineno)
+{
+    uint32_t first = 0, end = file->line_count;
+    while (first < end) {
+        uint32_t middle = first + (end - first) / 2;
+        if (file->lines[middle].lineno < lineno)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    bool is_there = first < file->line_count && file->lines[first].lineno == lineno;
+    return is_there ? &file->lines[first] : NULL;
+}
+
 double profile_time_sum(const struct profile_time *time)
 {
     return time->python_sec + time->native_sec + time->system_sec;

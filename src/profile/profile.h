@@ -88,7 +88,8 @@ struct profile_file {
     str_id name;
     struct profile_time time;
     struct profile_memory memory;
-    struct profile_line *lines; /* every source line: lines[n - 1].lineno == n */
+    struct profile_line
+        *lines; /* by number; every line of the source, or those the file read has */
     uint32_t line_count;
     struct profile_line *functions; /* by first line */
     uint32_t function_count;
@@ -210,6 +211,9 @@ struct profile {
 void profile_init(struct profile *profile);
 void profile_release(struct profile *profile);
 const char *profile_str(const struct profile *profile, str_id id);
+
+/* NULL if the file has no such line. */
+struct profile_line *profile_line_at(const struct profile_file *file, uint32_t lineno);
 
 double profile_time_sum(const struct profile_time *time); /* python + native + system */
 double profile_percent(const struct profile *profile, double sec);

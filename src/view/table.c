@@ -449,6 +449,13 @@ void table_init(struct table_context *context, struct screen *screen, const stru
             look_at_line(context, &profile->files[i].lines[n]);
 }
 
+/* Where lines are missing, or are not to be shown. */
+static void ellipsis(struct screen *screen, const struct layout *layout)
+{
+    screen_right(screen, STYLE_DIM, "...", layout->number_width);
+    screen_newline(screen);
+}
+
 void table_lines(const struct table_context *context, const struct profile_file *file)
 {
     struct screen *screen = context->screen;
@@ -456,26 +463,25 @@ void table_lines(const struct table_context *context, const struct profile_file 
     struct highlight highlight;
     const char *name = profile_str(context->profile, file->name);
     const char *slash = strrchr(name, '/');
-    layout_init(&layout, context, false, file->line_count);
+    uint32_t last_line = file->line_count ? file->lines[file->line_count - 1].lineno : 0;
+    layout_init(&layout, context, false, last_line);
     highlight_init(&highlight, context->profile, file, screen->color);
     header(screen, &layout, slash ? slash + 1 : name);
-    bool skipping = false;
+    uint32_t shown = 0; /* the last line that was */
     for (uint32_t i = 0; i < file->line_count; i++) {
         struct row row = row_of(context, &file->lines[i]);
-        if (context->options->reduced && !row.active) {
-            if (!skipping) {
-                screen_right(screen, STYLE_DIM, "...", layout.number_width);
-                screen_newline(screen);
-            }
-            skipping = true;
+        if (context->options->reduced && !row.active)
             continue;
-        }
-        skipping = false;
+        if (file->lines[i].lineno > shown + 1)
+            ellipsis(screen, &layout);
+        shown = file->lines[i].lineno;
         struct highlight_line source = highlight_line(&highlight, i);
         figures(&layout, &row);
         code(&layout, &row, &source);
         screen_newline(screen);
     }
+    if (shown < last_line)
+        ellipsis(screen, &layout);
     highlight_release(&highlight);
 }
 

@@ -310,6 +310,46 @@ static void source_without_text(void **state)
     release_all(&merged, runs, 2);
 }
 
+/* Profiles that hold only some lines: those of both are there, each once and in order. */
+static void sources_with_holes(void **state)
+{
+    static const struct line_spec lines[] = {
+        {"a\n", 1, 0, 0, 1}, {"b\n", 2, 0, 0, 1}, {"c\n", 4, 0, 0, 1}};
+    static const struct line_spec others[] = {
+        {"", 1, 0, 0, 1}, {"b\n", 2, 0, 0, 1}, {"d\n", 4, 0, 0, 1}};
+    static const uint32_t numbers[] = {2, 5, 900000000}, other_numbers[] = {2, 5, 7};
+    struct profile runs[2], merged;
+    make_run(&runs[0], "/p/a.py", lines, 3, 1000, 1);
+    make_run(&runs[1], "/p/a.py", others, 3, 2000, 1);
+    for (int i = 0; i < 3; i++) {
+        runs[0].files[0].lines[i].lineno = numbers[i];
+        runs[1].files[0].lines[i].lineno = other_numbers[i];
+    }
+    add_function(&runs[0], "f", 5, 1);
+    add_function(&runs[0], "g", 6, 1);
+    runs[0].memory = true;
+    runs[0].peak_file = runs[0].files[0].name;
+    runs[0].peak_line = 5;
+    merge_profiles(&merged, runs, 2);
+    static const struct {
+        uint32_t lineno;
+        const char *text;
+        double sec;
+    } expected[] = {{2, "a\n", 2}, {5, "b\n", 4}, {7, "d\n", 4}, {900000000, "c\n", 4}};
+    const struct profile_file *file = &merged.files[0];
+    assert_int_equal(file->line_count, 4);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(file->lines[i].lineno, expected[i].lineno);
+        assert_string_equal(profile_str(&merged, file->lines[i].text), expected[i].text);
+        assert_close(file->lines[i].time.python_sec, expected[i].sec);
+    }
+    assert_int_equal(file->functions[0].lineno, 5);
+    assert_int_equal(file->functions[1].lineno, 6);
+    assert_int_equal(merged.peak_line, 5);
+    assert_int_equal(merged.note_count, 0);
+    release_all(&merged, runs, 2);
+}
+
 static void functions(void **state)
 {
     static const struct line_spec old[] = {
@@ -672,6 +712,7 @@ int main(void)
         cmocka_unit_test(files_of_one_run_only),
         cmocka_unit_test(changed_source),
         cmocka_unit_test(source_without_text),
+        cmocka_unit_test(sources_with_holes),
         cmocka_unit_test(functions),
         cmocka_unit_test(functions_of_one_name),
         cmocka_unit_test(alignment),

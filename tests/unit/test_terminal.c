@@ -255,6 +255,20 @@ static void test_threshold(void **state)
     buf_release(&out);
 }
 
+/* Lines the document does not have are shown as left out, and are not made up. */
+static void test_holes(void **state)
+{
+    (void)state;
+    static const char json[] =
+        DOCUMENT("{\"lineno\":7,\"line\":\"a\",\"n_sys_percent\":40},"
+                 "{\"lineno\":900000000,\"line\":\"b\",\"n_cpu_percent_c\":20}");
+    struct buf out =
+        render(json, (struct terminal_options){.ascii = true, .cpu_percent_threshold = 1});
+    assert_non_null(strstr(out.data, "\n      ...\n        7 |"));
+    assert_non_null(strstr(out.data, "\n      ...\n900000000 |"));
+    buf_release(&out);
+}
+
 static void test_files_by_time(void **state)
 {
     (void)state;
@@ -365,12 +379,13 @@ static void test_format(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_golden),       cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_every_width),  cmocka_unit_test(test_room_for_code),
-        cmocka_unit_test(test_empty),        cmocka_unit_test(test_hot_lines),
-        cmocka_unit_test(test_threshold),    cmocka_unit_test(test_files_by_time),
-        cmocka_unit_test(test_hostile_text), cmocka_unit_test(test_width),
-        cmocka_unit_test(test_cut),          cmocka_unit_test(test_format),
+        cmocka_unit_test(test_golden),        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_every_width),   cmocka_unit_test(test_room_for_code),
+        cmocka_unit_test(test_empty),         cmocka_unit_test(test_hot_lines),
+        cmocka_unit_test(test_threshold),     cmocka_unit_test(test_holes),
+        cmocka_unit_test(test_files_by_time), cmocka_unit_test(test_hostile_text),
+        cmocka_unit_test(test_width),         cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_format),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
