@@ -2,30 +2,16 @@
  * Fuzzes src/source: on any bytes, the tokenizer and the structure parser keep
  * what their headers promise.
  *
- * With -DLIBFUZZER, LLVMFuzzerTestOneInput is libFuzzer's; without it, main()
- * mutates a few seed texts with a fixed random sequence, so that the same 20000
- * inputs run as an ordinary test (under sanitizers, where the build has them).
+ * Inputs are a few seed texts, mutated.
  */
 #include "base/mem.h"
+#include "fuzz.h"
 #include "source/source.h"
 #include "source/structure.h"
 #include "source/tokenize.h"
 
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-/* assert() that stays in release builds. */
-#define CHECK(condition)                                                                           \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* Between tokens there is nothing but blanks, line ends and backslashes that join lines. */
 static void check_gap(const char *text, size_t start, size_t end)
@@ -144,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #ifndef LIBFUZZER
 
-enum { ITERATIONS = 20000, TEXT_MAX = 2048 };
+enum { INPUTS = 20000, TEXT_MAX = 2048 };
 
 static const char *const seeds[] = {
     "import os, sys as s\nfrom . import (a as b,\n  c)\n@d\n@e(1)\nclass F(G):\n    'doc'\n"
@@ -170,16 +156,6 @@ static const char *const pieces[] = {
     "\xff",    "if x:\n",
 };
 
-static uint64_t random_state = 0x5ca1e9e;
-
-static size_t random_below(size_t limit)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return (size_t)((random_state >> 16) % limit);
-}
-
 /* Replace `cut` bytes at `at` by a piece. */
 static size_t splice(char *text, size_t length, size_t at, size_t cut, const char *piece,
                      size_t size)
@@ -193,33 +169,33 @@ static size_t splice(char *text, size_t length, size_t at, size_t cut, const cha
 
 static size_t mutate(char *text, size_t length)
 {
-    size_t at = random_below(length + 1);
-    size_t cut = random_below(8) < 5 ? 0 : random_below(16);
+    size_t at = fuzz_below(length + 1);
+    size_t cut = fuzz_below(8) < 5 ? 0 : fuzz_below(16);
     if (cut > length - at)
         cut = length - at;
-    char byte = (char)random_below(256);
-    switch (random_below(8)) {
+    char byte = (char)fuzz_below(256);
+    switch (fuzz_below(8)) {
     case 0: /* any byte, NUL included */
         return splice(text, length, at, cut, &byte, 1);
     case 1: /* only cut */
         return splice(text, length, at, cut, "", 0);
     case 2: { /* a part of another seed */
-        const char *seed = seeds[random_below(sizeof seeds / sizeof *seeds)];
-        size_t start = random_below(strlen(seed));
-        return splice(text, length, at, cut, seed + start, random_below(strlen(seed) - start + 1));
+        const char *seed = seeds[fuzz_below(sizeof seeds / sizeof *seeds)];
+        size_t start = fuzz_below(strlen(seed));
+        return splice(text, length, at, cut, seed + start, fuzz_below(strlen(seed) - start + 1));
     }
     default: {
-        const char *piece = pieces[random_below(sizeof pieces / sizeof *pieces)];
+        const char *piece = pieces[fuzz_below(sizeof pieces / sizeof *pieces)];
         return splice(text, length, at, cut, piece, strlen(piece));
     }
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     static char text[TEXT_MAX];
     size_t length = 0;
-    for (int i = 0; i < ITERATIONS; i++) {
+    for (long i = 0; fuzz_goes_on(argc, argv, INPUTS); i++) {
         /* Begin anew now and then; in between, mutations pile up. */
         if (i % 20 == 0) {
             const char *seed = seeds[(size_t)i / 20 % (sizeof seeds / sizeof *seeds)];
