@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LINENO_MAX = 1000000000 };
-
 #define SEC_MAX   JSON_AMOUNT_MAX
 #define COUNT_MAX JSON_COUNT_MAX
 #define ID_MAX    JSON_ID_MAX
+/* CPython's own bound. */
+#define LINENO_MAX INT32_MAX
 
 struct reader {
     struct profile *profile;

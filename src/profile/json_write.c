@@ -108,6 +108,16 @@ static double percent(const struct profile *profile, double sec)
     return fmin(profile_percent(profile, sec), 100);
 }
 
+/* The same of a part of a line's time: the parts together must not be over 100 either, also where a
+ * damaged profile has more on one line than in all. */
+static double line_percent(const struct profile *profile, const struct profile_time *time,
+                           double sec)
+{
+    double sum = profile_time_sum(time);
+    bool is_more = profile->total_sec > 0 && sum > profile->total_sec;
+    return is_more ? 100 * sec / sum : percent(profile, sec);
+}
+
 /* Moments need no more digits than that, and there are many of them. */
 static double to_microseconds(double sec)
 {
@@ -226,8 +236,8 @@ static void put_line(struct json_out *out, const struct profile *profile,
     key_real(out, "n_copy_mb_s",
              profile->elapsed_sec > 0 ? memory->copied_mb / profile->elapsed_sec : 0);
     key_real(out, "n_core_utilization", line->core_utilization);
-    key_real(out, "n_cpu_percent_c", percent(profile, time->native_sec));
-    key_real(out, "n_cpu_percent_python", percent(profile, time->python_sec));
+    key_real(out, "n_cpu_percent_c", line_percent(profile, time, time->native_sec));
+    key_real(out, "n_cpu_percent_python", line_percent(profile, time, time->python_sec));
     key_real(out, "n_gpu_avg_memory_mb", 0);
     key_real(out, "n_gpu_peak_memory_mb", 0);
     key_real(out, "n_gpu_percent", 0);
@@ -239,7 +249,7 @@ static void put_line(struct json_out *out, const struct profile *profile,
     key_real(out, "n_peak_mb", memory->peak_mb);
     key_real(out, "n_python_fraction", share_of(memory->python_mb, memory->allocated_mb));
     key_int(out, "n_samples", time->samples);
-    key_real(out, "n_sys_percent", percent(profile, time->system_sec));
+    key_real(out, "n_sys_percent", line_percent(profile, time, time->system_sec));
     key_real(out, "n_usage_fraction",
              share_of(memory->allocated_mb, profile->all_memory.allocated_mb));
     json_out_key(out, "native_library");

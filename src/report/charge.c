@@ -314,7 +314,8 @@ static uint32_t node_below(struct charge *charge, uint32_t parent, uint32_t fram
 struct merge {
     struct charge *charge;
     const struct recording *recording;
-    uint32_t *code_of; /* arena's code id -> code */
+    uint32_t *code_of;       /* arena's code id -> code */
+    struct linetable *lines; /* of each code in code_of */
     uint32_t *node_of;
 };
 
@@ -325,11 +326,14 @@ static uint32_t python_node(struct merge *merge, uint32_t parent, const struct w
     if (!code)
         return parent;
     uint32_t *known = &merge->code_of[node->ref];
-    if (*known == UNRESOLVED)
+    struct linetable *lines = &merge->lines[node->ref];
+    if (*known == UNRESOLVED) {
         *known = code_of(charge, merge->recording, node->ref);
-    const uint8_t *table = recording_bytes(merge->recording, code->line_table);
-    int line = linetable_line((enum wire_line_format)code->line_format, table,
-                              code->line_table.bytes, code->first_line, node->at);
+        linetable_decode(lines, (enum wire_line_format)code->line_format,
+                         recording_bytes(merge->recording, code->line_table),
+                         code->line_table.bytes, code->first_line);
+    }
+    int line = linetable_line(lines, node->at);
     uint32_t lineno = line > 0 ? (uint32_t)line : charge->codes[*known].first_line;
     const struct charge_file *file = &charge->files[charge->codes[*known].file];
     if (file->traced && lineno > file->line_limit)
@@ -473,6 +477,7 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
         .charge = charge,
         .recording = recording,
         .code_of = mem_alloc((codes + 1) * sizeof(uint32_t)),
+        .lines = mem_zalloc(codes + 1, sizeof *merge.lines),
         .node_of = mem_alloc((nodes + 1) * sizeof(uint32_t)),
     };
     memset(merge.code_of, 0xFF, (codes + 1) * sizeof(uint32_t));
@@ -501,6 +506,9 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
         if (merge.node_of[i] == UNRESOLVED)
             merge.node_of[i] = CHARGE_NO_STACK;
     map_release(&python_calls);
+    for (size_t i = 0; i < codes; i++)
+        linetable_release(&merge.lines[i]);
+    free(merge.lines);
     free(merge.code_of);
     return merge.node_of;
 }

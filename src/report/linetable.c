@@ -1,43 +1,51 @@
 /*
  * Decoders of co_lnotab (3.8, 3.9), PEP 626's co_linetable (3.10) and the
- * location table (3.11 on).  Called by the launcher for every sampled (code,
- * offset); sums are kept in 64 bits so that a hostile table cannot overflow.
+ * location table (3.11 on).  Called by charge.c for every code that was sampled;
+ * sums are kept in 64 bits so that a hostile table cannot overflow.
  */
 #include "report/linetable.h"
 
+#include "base/mem.h"
+
 #include <limits.h>
+#include <stdlib.h>
 
 static int line_or_none(int64_t line)
 {
     return line < 0 || line > INT_MAX ? -1 : (int)line;
 }
 
-/* Pairs (offset step, signed line step); a pair takes effect from its offset on. */
-static int lnotab_line(const uint8_t *table, size_t table_bytes, int first_line, int at)
+/* Ranges without instructions are left out. */
+static void add_range(struct linetable *lines, int64_t end, int line)
 {
-    int64_t address = 0, line = first_line;
+    int64_t start = lines->count ? lines->ranges[lines->count - 1].end : 0;
+    if (end > start)
+        VEC_PUSH(lines->ranges, lines->count, lines->cap) = (struct linetable_range){end, line};
+}
+
+/* Pairs (offset step, signed line step); a pair takes effect from its offset on. */
+static void decode_lnotab(struct linetable *lines, const uint8_t *table, size_t table_bytes)
+{
+    int64_t address = 0, line = lines->first_line;
     for (size_t i = 0; i + 1 < table_bytes; i += 2) {
         address += table[i];
-        if (address > at)
-            break;
+        add_range(lines, address, line_or_none(line));
         line += (int8_t)table[i + 1];
     }
-    return line_or_none(line);
+    add_range(lines, INT64_MAX, line_or_none(line));
 }
 
 /* Pairs (length of a range, signed line step at its start); step -128: a range without a line. */
-static int pep626_line(const uint8_t *table, size_t table_bytes, int first_line, int at)
+static void decode_pep626(struct linetable *lines, const uint8_t *table, size_t table_bytes)
 {
-    int64_t end = 0, line = first_line;
+    int64_t end = 0, line = lines->first_line;
     for (size_t i = 0; i + 1 < table_bytes; i += 2) {
         int step = (int8_t)table[i + 1];
         end += table[i];
         if (step != -128)
             line += step;
-        if (at < end)
-            return step == -128 ? -1 : line_or_none(line);
+        add_range(lines, end, step == -128 ? -1 : line_or_none(line));
     }
-    return -1;
 }
 
 struct cursor {
@@ -76,12 +84,12 @@ enum { LOCATION_ONE_LINE_0 = 10, LOCATION_NO_COLUMNS = 13, LOCATION_LONG = 14, L
  *   k 14         signed varint of lines, then three varints (end line, columns)
  *   k 15         no line
  */
-static int location_line(const uint8_t *table, size_t table_bytes, int first_line, int at)
+static void decode_location(struct linetable *lines, const uint8_t *table, size_t table_bytes)
 {
     struct cursor cursor = {table, table + table_bytes};
     int64_t end = 0;
     /* The sum may wrap on garbage: unsigned, judged when it is used. */
-    uint64_t line = (uint64_t)(int64_t)first_line;
+    uint64_t line = (uint64_t)(int64_t)lines->first_line;
     while (cursor.at < cursor.end) {
         unsigned head = *cursor.at++;
         unsigned kind = head >> 3 & 15;
@@ -98,26 +106,41 @@ static int location_line(const uint8_t *table, size_t table_bytes, int first_lin
             line += kind - LOCATION_ONE_LINE_0;
             skip(&cursor, 2);
         }
-        if (at < end)
-            return kind == LOCATION_NONE ? -1 : line_or_none((int64_t)line);
+        add_range(lines, end, kind == LOCATION_NONE ? -1 : line_or_none((int64_t)line));
     }
-    return -1;
 }
 
-int linetable_line(enum wire_line_format format, const uint8_t *table, size_t table_bytes,
-                   int first_line, int at)
+void linetable_decode(struct linetable *lines, enum wire_line_format format, const uint8_t *table,
+                      size_t table_bytes, int first_line)
 {
-    if (at < 0 || !table)
-        return first_line;
-    switch (format) {
-    case WIRE_LINES_LNOTAB:
-        return lnotab_line(table, table_bytes, first_line, at);
-    case WIRE_LINES_PEP626:
-        return pep626_line(table, table_bytes, first_line, at);
-    case WIRE_LINES_LOCATION:
-        return location_line(table, table_bytes, first_line, at);
-    case WIRE_LINES_NONE:
-        break;
+    *lines = (struct linetable){.first_line = first_line};
+    if (table && format == WIRE_LINES_LNOTAB)
+        decode_lnotab(lines, table, table_bytes);
+    else if (table && format == WIRE_LINES_PEP626)
+        decode_pep626(lines, table, table_bytes);
+    else if (table && format == WIRE_LINES_LOCATION)
+        decode_location(lines, table, table_bytes);
+    else
+        lines->is_missing = true;
+}
+
+void linetable_release(struct linetable *lines)
+{
+    free(lines->ranges);
+    *lines = (struct linetable){0};
+}
+
+int linetable_line(const struct linetable *lines, int at)
+{
+    if (at < 0 || lines->is_missing)
+        return lines->first_line;
+    size_t first = 0, end = lines->count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (lines->ranges[middle].end <= at)
+            first = middle + 1;
+        else
+            end = middle;
     }
-    return first_line;
+    return first < lines->count ? lines->ranges[first].line : -1;
 }

@@ -5,7 +5,6 @@
 #include "wire/limits.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -115,7 +114,8 @@ int recording_check_header(const struct wire_header *header, struct err *err)
 
 struct check {
     struct recording *recording;
-    double time_max_ns;
+    uint64_t moment_max_ns; /* since the start: the last moment that can be told of */
+    double time_max_ns;     /* all threads together */
 };
 
 static void *record_at(const struct recording *recording, enum wire_section_id section, uint32_t id)
@@ -176,14 +176,14 @@ static bool is_log_good(const struct check *check, void *record)
     settle_reference(check->recording, WIRE_NODE, &run->node);
     if (run->thread >= recording_count(check->recording, WIRE_THREAD))
         run->thread = 0;
-    return atomic_load(&run->kind) < WIRE_KINDS && run->at_ns <= WIRE_MOMENT_NS_MAX;
+    return atomic_load(&run->kind) < WIRE_KINDS && run->at_ns <= check->moment_max_ns;
 }
 
 static bool is_thread_good(const struct check *check, void *record)
 {
     const struct wire_thread *thread = record;
-    return thread->tid >= 0 && (double)atomic_load(&thread->cpu_ns) <= check->time_max_ns &&
-           (double)atomic_load(&thread->waited_ns) <= check->time_max_ns;
+    return thread->tid >= 0 && atomic_load(&thread->cpu_ns) <= check->moment_max_ns &&
+           atomic_load(&thread->waited_ns) <= check->moment_max_ns;
 }
 
 static bool is_site_good(const struct check *check, void *record)
@@ -211,7 +211,7 @@ static bool is_foot_good(const struct check *check, void *record)
 {
     const struct wire_foot *foot = record;
     uint32_t kind = atomic_load(&foot->published);
-    return kind <= WIRE_FOOT_FREED && foot->at_ns <= WIRE_MOMENT_NS_MAX &&
+    return kind <= WIRE_FOOT_FREED && foot->at_ns <= check->moment_max_ns &&
            foot->at_cpu_ms <= WIRE_CPU_MS_MAX &&
            (!kind || !foot->site || recording_site(check->recording, foot->site));
 }
@@ -287,38 +287,33 @@ static int check_texts(const struct recording *recording, struct err *err)
 }
 
 /*
- * More time than this the process cannot have spent: what passed since its start,
- * in as many threads as there can be.  The last sign of life may be old, when the
- * sampler's thread could not start; then the timeline tells, and an hour is added
- * for what was not yet in it.
+ * The process's last sign of life is at most a moment old, an hour to be sure;
+ * but if the sampler's thread could not start there is none before the end.
  */
-static double time_max_ns(const struct recording *recording)
+static uint64_t moment_max_ns(const struct wire_header *header)
 {
     const uint64_t hour_ns = UINT64_C(3600000000000);
-    const struct wire_header *header = &recording->header;
-    uint64_t life_ns = atomic_load(&header->beat_mono_ns) - header->start_mono_ns;
-    for (uint32_t id = 1; id < recording_count(recording, WIRE_LOG); id++) {
-        const struct wire_log *run = record_at(recording, WIRE_LOG, id);
-        if (run->at_ns > life_ns && run->at_ns <= WIRE_MOMENT_NS_MAX)
-            life_ns = run->at_ns;
-    }
-    return (double)(life_ns + hour_ns) * WIRE_THREADS_AT_ONCE_MAX;
+    if (atomic_load(&header->lost[WIRE_LOST_SAMPLER]))
+        return WIRE_MOMENT_NS_MAX;
+    return atomic_load(&header->beat_mono_ns) - header->start_mono_ns + hour_ns;
 }
 
-static int check_times(const struct wire_header *header, double max_ns, struct err *err)
+static int check_times(const struct wire_header *header, const struct check *check, struct err *err)
 {
     double cpu_ns = (double)(atomic_load(&header->beat_cpu_ns) - header->start_cpu_ns);
-    if (cpu_ns > max_ns || (double)atomic_load(&header->on_ns) > max_ns ||
-        (double)atomic_load(&header->handler_ns) > max_ns ||
-        (double)atomic_load(&header->sampler_cpu_ns) > max_ns)
+    if (atomic_load(&header->on_ns) > check->moment_max_ns || cpu_ns > check->time_max_ns ||
+        (double)atomic_load(&header->handler_ns) > check->time_max_ns ||
+        (double)atomic_load(&header->sampler_cpu_ns) > check->time_max_ns)
         return err_set(err, "it has more time than the process had");
     return 0;
 }
 
 int recording_check_records(struct recording *recording, struct err *err)
 {
-    struct check check = {.recording = recording, .time_max_ns = time_max_ns(recording)};
-    if (check_times(&recording->header, check.time_max_ns, err) || check_nodes(recording, err))
+    struct check check = {.recording = recording,
+                          .moment_max_ns = moment_max_ns(&recording->header)};
+    check.time_max_ns = (double)check.moment_max_ns * WIRE_THREADS_AT_ONCE_MAX;
+    if (check_times(&recording->header, &check, err) || check_nodes(recording, err))
         return -1;
     empty_bad_records(&check);
     return check_texts(recording, err);

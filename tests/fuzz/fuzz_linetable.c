@@ -22,21 +22,24 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memcpy(&first_line, data + 1, sizeof first_line);
     size_t length = size - HEAD;
     uint8_t *table = mem_copy(data + HEAD, length); /* exactly, for the sanitizer */
+    struct linetable lines;
+    linetable_decode(&lines, format, table, length, first_line);
     for (size_t i = 0; i < COUNT_OF(at_edges); i++) {
-        int line = linetable_line(format, table, length, first_line, at_edges[i]);
+        int line = linetable_line(&lines, at_edges[i]);
         CHECK(line >= -1 || line == first_line);
     }
     for (int at = 0; at < 4 * (int)length + 8; at += 2) {
-        int line = linetable_line(format, table, length, first_line, at);
+        int line = linetable_line(&lines, at);
         CHECK(line >= -1 || line == first_line);
     }
+    linetable_release(&lines);
     free(table);
     return 0;
 }
 
 #ifndef LIBFUZZER
 
-enum { INPUTS = 2000, RANGES_MAX = 24, UNITS_MAX = 300, FIRST_LINE_MAX = 100000 };
+enum { INPUTS = 20000, RANGES_MAX = 24, UNITS_MAX = 300, FIRST_LINE_MAX = 100000 };
 
 /* So many instruction units of 2 bytes on this line; -1: on none. */
 struct range {
@@ -158,14 +161,15 @@ static void encode_location(const struct code *code, struct buf *out)
 static void check_lines(const struct code *code, enum wire_line_format format,
                         const struct buf *table)
 {
+    struct linetable lines;
     int at = 0;
+    linetable_decode(&lines, format, (const uint8_t *)table->data, table->len, code->first_line);
     for (int i = 0; i < code->count; i++)
         for (int unit = 0; unit < code->ranges[i].units; unit++, at += 2)
-            CHECK(linetable_line(format, (const uint8_t *)table->data, table->len, code->first_line,
-                                 at) == code->ranges[i].line);
+            CHECK(linetable_line(&lines, at) == code->ranges[i].line);
     if (format != WIRE_LINES_LNOTAB) /* which goes on for ever */
-        CHECK(linetable_line(format, (const uint8_t *)table->data, table->len, code->first_line,
-                             at) == -1);
+        CHECK(linetable_line(&lines, at) == -1);
+    linetable_release(&lines);
 }
 
 static void damage(struct buf *input)

@@ -30,10 +30,12 @@ int main(void)
             return 1;
         uint8_t *table = mem_alloc(strlen(hex));
         size_t table_bytes = from_hex(hex, table);
+        struct linetable lines;
+        linetable_decode(&lines, (enum wire_line_format)format, table, table_bytes, first_line);
         for (int at = 0; at < code_bytes; at += 2)
-            printf("%d ", linetable_line((enum wire_line_format)format, table, table_bytes,
-                                         first_line, at));
+            printf("%d ", linetable_line(&lines, at));
         putchar('\n');
+        linetable_release(&lines);
         free(table);
         free(hex);
     }

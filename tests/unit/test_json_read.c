@@ -4,6 +4,8 @@
  */
 #include "profile/json_read.h"
 
+#include "profile/json_write.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -191,6 +193,26 @@ static void test_many_stamps_are_thinned(void **state)
     buf_release(&text);
 }
 
+/* What was read can be written and read again, even where a line has more time than the whole, and
+ * a number that only CPython's own bound limits. */
+static void test_odd_but_valid(void **state)
+{
+    (void)state;
+    struct profile p = read_text(
+        "{\"elapsed_time_sec\":9,\"total_time_sec\":1,\"files\":{\"f\":{\"lines\":[{\"lineno\":"
+        "2147483647,\"cpu_python_sec\":5,\"cpu_native_sec\":3,\"system_sec\":2}]}}}");
+    struct buf out = {0};
+    json_write_profile(&p, &out);
+    profile_release(&p);
+    assert_non_null(strstr(out.data, "\"n_cpu_percent_python\": 50.0,"));
+    assert_non_null(strstr(out.data, "\"n_sys_percent\": 20.0,"));
+    p = read_text(out.data);
+    assert_int_equal(p.files[0].lines[0].lineno, INT32_MAX);
+    assert_true(p.files[0].lines[0].time.native_sec == 3);
+    profile_release(&p);
+    buf_release(&out);
+}
+
 /* A few bytes must not become megabytes: made up to the line they name, these would be 300 GB. */
 static void test_far_lines_take_no_room(void **state)
 {
@@ -276,7 +298,7 @@ static const struct {
      "to 120.0, expected at most 100",
      JSON_READ_INVALID},
     {FILE_WITH("{\"lineno\":1.5}"),
-     "files[\"/a/b.py\"].lines[0].lineno: expected an integer from 1 to 1000000000, got 1.5",
+     "files[\"/a/b.py\"].lines[0].lineno: expected an integer from 1 to 2147483647, got 1.5",
      JSON_READ_INVALID},
     {FILE_WITH("{}"), "files[\"/a/b.py\"].lines[0]: \"lineno\" is missing", JSON_READ_INVALID},
     {FILE_WITH("{\"lineno\":2},{\"lineno\":2}"),
@@ -425,6 +447,7 @@ int main(void)
         cmocka_unit_test(test_original),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_many_stamps_are_thinned),
+        cmocka_unit_test(test_odd_but_valid),
         cmocka_unit_test(test_far_lines_take_no_room),
         cmocka_unit_test(test_many_frames_and_files),
         cmocka_unit_test(test_errors),

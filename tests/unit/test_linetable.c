@@ -9,15 +9,24 @@
 
 #include <cmocka.h>
 
+static int line_at(enum wire_line_format format, const uint8_t *table, size_t table_bytes,
+                   int first_line, int at)
+{
+    struct linetable lines;
+    linetable_decode(&lines, format, table, table_bytes, first_line);
+    int line = linetable_line(&lines, at);
+    linetable_release(&lines);
+    return line;
+}
+
 static void lnotab_takes_effect_from_its_offset(void **state)
 {
     static const uint8_t table[] = {0, 1, 4, 2, 6, 0xFF};
     const int expected[] = {11, 11, 13, 13, 13, 12, 12};
     for (int i = 0; i < 7; i++)
-        assert_int_equal(linetable_line(WIRE_LINES_LNOTAB, table, sizeof table, 10, 2 * i),
-                         expected[i]);
-    assert_int_equal(linetable_line(WIRE_LINES_LNOTAB, table, sizeof table, 10, -1), 10);
-    assert_int_equal(linetable_line(WIRE_LINES_LNOTAB, NULL, 0, 10, 4), 10);
+        assert_int_equal(line_at(WIRE_LINES_LNOTAB, table, sizeof table, 10, 2 * i), expected[i]);
+    assert_int_equal(line_at(WIRE_LINES_LNOTAB, table, sizeof table, 10, -1), 10);
+    assert_int_equal(line_at(WIRE_LINES_LNOTAB, NULL, 0, 10, 4), 10);
 }
 
 static void pep626_knows_ranges_without_a_line(void **state)
@@ -25,8 +34,7 @@ static void pep626_knows_ranges_without_a_line(void **state)
     static const uint8_t table[] = {4, 1, 2, 0x80, 2, 3};
     const int expected[] = {11, 11, -1, 14, -1};
     for (int i = 0; i < 5; i++)
-        assert_int_equal(linetable_line(WIRE_LINES_PEP626, table, sizeof table, 10, 2 * i),
-                         expected[i]);
+        assert_int_equal(line_at(WIRE_LINES_PEP626, table, sizeof table, 10, 2 * i), expected[i]);
 }
 
 static void locations_of_every_kind(void **state)
@@ -40,8 +48,7 @@ static void locations_of_every_kind(void **state)
     };
     const int expected[] = {6, 6, 6, 8, -1, 76, -1};
     for (int i = 0; i < 7; i++)
-        assert_int_equal(linetable_line(WIRE_LINES_LOCATION, table, sizeof table, 10, 2 * i),
-                         expected[i]);
+        assert_int_equal(line_at(WIRE_LINES_LOCATION, table, sizeof table, 10, 2 * i), expected[i]);
 }
 
 /* Heap blocks of the exact size, so that a sanitizer sees the first byte beyond. */
@@ -55,12 +62,15 @@ static void garbage_stays_in_bounds(void **state)
         for (size_t i = 0; i < length; i++)
             table[i] = (uint8_t)hash_mix(++seed, 7);
         int first_line = (int)(uint32_t)hash_mix(++seed, 7);
-        for (int format = WIRE_LINES_NONE; format <= WIRE_LINES_LOCATION; format++)
+        for (int format = WIRE_LINES_NONE; format <= WIRE_LINES_LOCATION; format++) {
+            struct linetable lines;
+            linetable_decode(&lines, (enum wire_line_format)format, table, length, first_line);
             for (int at = -2; at < 300; at += 7) {
-                int line =
-                    linetable_line((enum wire_line_format)format, table, length, first_line, at);
+                int line = linetable_line(&lines, at);
                 assert_true(line >= -1 || line == first_line);
             }
+            linetable_release(&lines);
+        }
         free(table);
     }
 }

@@ -691,6 +691,8 @@ DAMAGE(no_number, RECORD(wire_cell, WIRE_CELL, 1)->square_us2 = NAN)
 DAMAGE(no_bound, RECORD(wire_cell, WIRE_CELL, 1)->square_us2 = INFINITY)
 DAMAGE(negative, RECORD(wire_cell, WIRE_CELL, 1)->square_us2 = -1)
 DAMAGE(late_run, RECORD(wire_log, WIRE_LOG, 1)->at_ns = UINT64_MAX)
+DAMAGE(run_of_another_year, RECORD(wire_log, WIRE_LOG, 1)->at_ns = UINT64_C(1) << 55)
+DAMAGE(foot_of_another_year, RECORD(wire_foot, WIRE_FOOT, 1)->at_ns = UINT64_C(1) << 55)
 DAMAGE(odd_thread, RECORD(wire_thread, WIRE_THREAD, 1)->tid = INT32_MIN)
 DAMAGE(busy_thread, RECORD(wire_thread, WIRE_THREAD, 1)->cpu_ns = UINT64_MAX)
 DAMAGE(long_path, RECORD(wire_module, WIRE_MODULE, 1)->path.bytes = UINT32_MAX)
@@ -741,6 +743,8 @@ static const struct {
     {no_bound, left_out},
     {negative, left_out},
     {late_run, left_out},
+    {run_of_another_year, left_out},
+    {foot_of_another_year, left_out},
     {odd_thread, left_out},
     {busy_thread, left_out},
     {long_path, left_out},
