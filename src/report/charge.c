@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A source that shrank since it ran may lack some lines; a damaged line table may claim any. */
-enum { LINES_BEYOND_SOURCE = 10000, LINES_WITHOUT_SOURCE = 100000 };
 static const uint32_t UNRESOLVED = UINT32_MAX;
 
 static uint64_t pair(uint32_t high, uint32_t low)
@@ -102,17 +100,10 @@ static uint32_t file_of(struct charge *charge, str_id name)
     if (*at)
         return (uint32_t)(*at - 1);
     *at = charge->file_count + 1;
-    struct charge_file file = {
+    VEC_PUSH(charge->files, charge->file_count, charge->file_cap) = (struct charge_file){
         .name = name,
         .traced = filter_traces(charge->filter, intern_get(charge->strings, name)),
     };
-    if (file.traced) {
-        const struct source_file *source = sources_get(charge->sources, name);
-        file.line_limit = source->is_loaded
-                              ? (uint32_t)source->source.line_count + LINES_BEYOND_SOURCE
-                              : LINES_WITHOUT_SOURCE;
-    }
-    VEC_PUSH(charge->files, charge->file_count, charge->file_cap) = file;
     return (uint32_t)(charge->file_count - 1);
 }
 
@@ -278,8 +269,6 @@ static uint32_t line_of(struct charge *charge, uint32_t file, uint32_t line)
         VEC_PUSH(charge->lines, charge->line_count, charge->line_cap) =
             (struct charge_line){.file = file, .line = line};
         *at = charge->line_count;
-        if (charge->files[file].max_line < line)
-            charge->files[file].max_line = line;
     }
     return (uint32_t)*at;
 }
@@ -335,9 +324,6 @@ static uint32_t python_node(struct merge *merge, uint32_t parent, const struct w
     }
     int line = linetable_line(lines, node->at);
     uint32_t lineno = line > 0 ? (uint32_t)line : charge->codes[*known].first_line;
-    const struct charge_file *file = &charge->files[charge->codes[*known].file];
-    if (file->traced && lineno > file->line_limit)
-        lineno = 1;
     return node_below(charge, parent, frame_of(charge, *known, lineno));
 }
 

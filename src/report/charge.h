@@ -38,8 +38,6 @@ struct charge_stamps {
 struct charge_file {
     str_id name;
     bool traced;
-    uint32_t max_line;   /* highest line charged */
-    uint32_t line_limit; /* of a traced file: no line beyond is believed */
     struct profile_time time;
     struct profile_memory memory; /* here and below: filled by report_memory.c */
 };

@@ -108,6 +108,47 @@ static void finish_line(const struct profile *profile, struct profile_line *line
     line->half_width_percent = profile_half_width(profile, &line->time);
 }
 
+/* A line that got something, by its file. */
+struct charged {
+    uint32_t file, line;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    const struct charged *x = a, *y = b;
+    if (x->file != y->file)
+        return x->file < y->file ? -1 : 1;
+    return (x->line > y->line) - (x->line < y->line);
+}
+
+/* All of them, by file and number; the caller frees it. */
+static struct charged *sort_charged(const struct charge *charge)
+{
+    struct charged *all = mem_alloc((charge->line_count + 1) * sizeof *all);
+    for (size_t i = 0; i < charge->line_count; i++)
+        all[i] = (struct charged){charge->lines[i].file, charge->lines[i].line};
+    qsort(all, charge->line_count, sizeof *all, by_place);
+    return all;
+}
+
+/* Those of one file. */
+static const struct charged *charged_in(const struct charged *all, size_t all_count, uint32_t file,
+                                        size_t *count)
+{
+    size_t first = 0, end = all_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (all[middle].file < file)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    *count = 0;
+    while (first + *count < all_count && all[first + *count].file == file)
+        ++*count;
+    return all + first;
+}
+
 /* Every line end becomes a newline, as Python's readlines gives it. */
 static str_id line_text(struct intern *strings, const struct source *source, size_t lineno)
 {
@@ -126,30 +167,45 @@ static str_id line_text(struct intern *strings, const struct source *source, siz
     return id;
 }
 
-static void add_lines(struct report *report, uint32_t file_id, const struct source_file *source,
-                      struct profile_file *out)
+static struct profile_line source_line_of(struct report *report, const struct source_file *source,
+                                          uint32_t n)
 {
-    struct profile *profile = report->profile;
-    size_t count = source->source.line_count;
-    if (count < report->charge.files[file_id].max_line)
-        count = report->charge.files[file_id].max_line;
-    out->lines = pool_alloc(&profile->pool, count * sizeof *out->lines);
-    out->line_count = (uint32_t)count;
-    for (uint32_t n = 1; n <= count; n++) {
-        struct profile_line *line = &out->lines[n - 1];
-        line->lineno = line->start_region = line->end_region = n;
-        line->start_outermost_loop = line->end_outermost_loop = n;
-        if (n <= source->source.line_count)
-            line->text = line_text(&profile->strings, &source->source, n);
-        if (n <= source->structure.line_count) {
-            const struct structure_lines *at = &source->structure.lines[n];
-            line->start_region = at->start_region;
-            line->end_region = at->end_region;
-            line->start_outermost_loop = at->start_outermost_loop;
-            line->end_outermost_loop = at->end_outermost_loop;
-            line->start_function = at->start_function;
-            line->end_function = at->end_function;
-        }
+    const struct structure_lines *at = &source->structure.lines[n];
+    return (struct profile_line){
+        .lineno = n,
+        .text = line_text(&report->profile->strings, &source->source, n),
+        .start_region = at->start_region,
+        .end_region = at->end_region,
+        .start_outermost_loop = at->start_outermost_loop,
+        .end_outermost_loop = at->end_outermost_loop,
+        .start_function = at->start_function,
+        .end_function = at->end_function,
+    };
+}
+
+/*
+ * `charged` are the numbers of lines that got something, ascending.  They may be
+ * beyond the source: it cannot be read, it shrank since it ran, or a damaged line
+ * table made them up.  Whatever they are, no other lines are put in between.
+ */
+static void add_lines(struct report *report, const struct source_file *source,
+                      const struct charged *charged, size_t charged_count, struct profile_file *out)
+{
+    uint32_t count = (uint32_t)source->source.line_count;
+    while (charged_count && charged->line <= count) {
+        charged++;
+        charged_count--;
+    }
+    out->lines = pool_alloc(&report->profile->pool, (count + charged_count) * sizeof *out->lines);
+    for (uint32_t n = 1; n <= count; n++)
+        out->lines[out->line_count++] = source_line_of(report, source, n);
+    for (size_t i = 0; i < charged_count; i++) {
+        uint32_t n = charged[i].line;
+        out->lines[out->line_count++] = (struct profile_line){.lineno = n,
+                                                              .start_region = n,
+                                                              .end_region = n,
+                                                              .start_outermost_loop = n,
+                                                              .end_outermost_loop = n};
     }
 }
 
@@ -166,7 +222,8 @@ static void fill_times(struct report *report, const uint32_t *out_of)
         struct charge_line *from = &report->charge.lines[i];
         if (!out_of[from->file])
             continue;
-        struct profile_line *line = &profile->files[out_of[from->file] - 1].lines[from->line - 1];
+        struct profile_line *line =
+            profile_line_at(&profile->files[out_of[from->file] - 1], from->line);
         line->time = from->time;
         line->memory = from->memory;
         finish_line(profile, line);
@@ -325,6 +382,7 @@ void report_files_finish(struct report *report)
     struct charge *charge = &report->charge;
     size_t count;
     struct choice *chosen = choose_files(report, &count);
+    struct charged *charged = sort_charged(charge);
     struct places places = {0};
     find_places(report, &places);
     /* charge's file -> the profile's file + 1 */
@@ -340,12 +398,16 @@ void report_files_finish(struct report *report)
         out->memory = file->memory;
         out_of[chosen[i].file] = (uint32_t)i + 1;
         note_source(report, chosen[i].name, source);
-        add_lines(report, chosen[i].file, source, out);
+        size_t charged_count;
+        const struct charged *own =
+            charged_in(charged, charge->line_count, chosen[i].file, &charged_count);
+        add_lines(report, source, own, charged_count, out);
         add_imports(profile, &source->structure, &places, out);
     }
     fill_times(report, out_of);
     fill_functions(report, out_of);
     free(out_of);
+    free(charged);
     free(chosen);
     release_places(&places);
 }

@@ -146,7 +146,7 @@ static void close_to(double a, double b)
 static const struct profile_line *line_of(const struct profile *profile, uint32_t lineno)
 {
     assert_int_equal(profile->file_count, 1);
-    return &profile->files[0].lines[lineno - 1];
+    return profile_line_at(&profile->files[0], lineno);
 }
 
 static char *json_of(const struct profile *profile)

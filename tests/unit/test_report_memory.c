@@ -84,8 +84,7 @@ static const struct profile_memory *report(struct fixture *f, uint32_t line)
     struct err err;
     assert_int_equal(harvest_build(&f->profile, &config, &err), 0);
     assert_int_equal(f->profile.file_count, 1);
-    assert_true(f->profile.files[0].line_count >= line);
-    return &f->profile.files[0].lines[line - 1].memory;
+    return &profile_line_at(&f->profile.files[0], line)->memory;
 }
 
 static void sites_add_up_on_lines(void **state)
@@ -156,7 +155,7 @@ static void live_at_the_peak_by_epoch(void **state)
     const struct profile_memory *line = report(f, LEAK_LINE);
     NEAR(line->at_peak_mb, 20, 1e-9);
     NEAR(line->peak_mb, 20, 1e-9);
-    NEAR(f->profile.files[0].lines[OTHER_LINE - 1].memory.at_peak_mb, 8, 1e-9);
+    NEAR(profile_line_at(&f->profile.files[0], OTHER_LINE)->memory.at_peak_mb, 8, 1e-9);
     NEAR(f->profile.all_memory.peak_mb, 28, 1e-9);
     NEAR(f->profile.peak_python_fraction, 0.5, 1e-9);
     assert_string_equal(profile_str(&f->profile, f->profile.peak_file), PROGRAM);
