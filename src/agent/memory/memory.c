@@ -125,6 +125,11 @@ static void unlock(void)
     memory_self.busy = false;
 }
 
+bool memory_is_locked(void)
+{
+    return memory_self.busy && atomic_load_explicit(&locked, memory_order_relaxed);
+}
+
 /* ---- which are samples ---- */
 
 uint64_t memory_random(void)
