@@ -10,6 +10,7 @@
 enum {
     WORDS_MAX = 2 * DUTY_FUNCTIONS,
     CYCLE_NS = 8000000, /* closed and open, on average */
+    WINDOW_LEAST_NS = CYCLE_NS / 32,
     OWED_MOST_NS = 12 * CYCLE_NS,
     FEW_THREADS = 8,
     LOOK_NS = 20000000,      /* CPU time between two looks at what the program does, */
@@ -109,21 +110,30 @@ static bool say_hidden(bool hidden)
     return false;
 }
 
+static bool switch_word(const struct duty_word *word, bool open)
+{
+    uintptr_t from = open ? word->original : word->ours;
+    uintptr_t to = open ? word->ours : word->original;
+    return atomic_compare_exchange_strong(word->place, &from, to) || from == to;
+}
+
 /*
  * Without the GIL: only functions change, the context and `free` are the same in
  * both states.  Acts only on what it knows: if somebody else's are in front
  * (tracemalloc), which have ours or the original behind them, nothing can be
- * switched, and the answer is false.
+ * switched, and the answer is false.  All or none: what one domain still saw while
+ * it counts as closed would count too often.
  */
 static bool set_open(bool open)
 {
     if (open == is_open)
         return true;
     for (size_t i = 0; i < word_count; i++) {
-        uintptr_t from = open ? words[i].original : words[i].ours;
-        uintptr_t to = open ? words[i].ours : words[i].original;
-        if (!atomic_compare_exchange_strong(words[i].place, &from, to) && from != to)
-            return say_hidden(open);
+        if (switch_word(&words[i], open))
+            continue;
+        while (i--)
+            switch_word(&words[i], !open);
+        return say_hidden(open);
     }
     is_open = open;
     return true;
@@ -245,9 +255,12 @@ static void one_cycle(int64_t factor)
 {
     int64_t part_ns = (CYCLE_NS / 2 + random_below(CYCLE_NS)) / factor;
     close_window();
-    sampler_pause((uint64_t)(part_ns * (factor - 1)));
+    /* Windows were so much too long that the next one cannot be as much shorter: closed longer. */
+    int64_t excess_ns =
+        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, 2 * CYCLE_NS / (factor - 1));
+    sampler_pause((uint64_t)((part_ns + excess_ns) * (factor - 1)));
     open_window(factor);
-    sampler_pause((uint64_t)within(part_ns + window.owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
+    sampler_pause((uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, 2 * CYCLE_NS));
 }
 
 /* Where there are to be windows now, the first is closed. */
