@@ -57,6 +57,7 @@ def live_mb(profile):
     return memory["python_live_mb"] + memory["native_live_mb"] + memory["mapped_live_mb"]
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("window", [DENSEST, SPARSE])
 def test_stress(scalene, allocator, window, tmp_path, monkeypatch):
     """Contents, zeroing and alignment, under threads and forks."""
@@ -69,6 +70,7 @@ def test_stress(scalene, allocator, window, tmp_path, monkeypatch):
 CASES = ["alignments", "usable_sizes", "impossible_sizes", "mappings", "operators"]
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("case", CASES)
 def test_promises(scalene, allocator, case, tmp_path):
     if (allocator, case) == ("mimalloc", "alignments"):
@@ -89,6 +91,7 @@ def test_large_blocks(scalene, tmp_path):
     assert profile["memory_total"]["allocated_mb"] == pytest.approx(800, rel=0.01)
 
 
+@pytest.mark.checked
 def test_threads_that_only_free(scalene, allocator, tmp_path):
     printed, profile = run(scalene, "heap_cases", "free_only_threads", tmp_path)
     # 24000 samples: a standard error of 0.2 %.
@@ -103,6 +106,7 @@ def test_threads_that_end(scalene, allocator, tmp_path):
     assert live_mb(profile) < 0.5
 
 
+@pytest.mark.checked
 def test_forks_past_the_library(scalene, tmp_path):
     """Children that no fork handler knows of go on, and leave their parent's figures alone."""
     printed, profile = run(scalene, "heap_cases", "raw_forks", tmp_path)
