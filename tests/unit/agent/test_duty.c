@@ -12,11 +12,11 @@
 #include "agent/core/agent.h"
 #include "agent/core/threads.h"
 #include "agent/memory/duty.h"
+#include "agent/waits/sampler.h"
 
 #include <link.h>
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 struct agent agent;
 
@@ -102,8 +102,6 @@ static void advance(uint64_t ns)
 uint64_t __wrap_os_mono_ns(void);
 uint64_t __wrap_os_process_cpu_ns(void);
 bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns);
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-                           struct timespec *left);
 int __wrap_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
 
 uint64_t __wrap_os_mono_ns(void)
@@ -122,13 +120,8 @@ bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns)
     return true;
 }
 
-int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *time,
-                           struct timespec *left)
+void sampler_pause(uint64_t ns)
 {
-    (void)left;
-    assert_int_equal(clock, CLOCK_MONOTONIC);
-    assert_int_equal(flags, 0);
-    uint64_t ns = (uint64_t)time->tv_sec * 1000000000u + (uint64_t)time->tv_nsec;
     assert_true(ns <= 1000000000);
     world.pauses++;
     world.last_pause_ns = ns;
@@ -136,7 +129,6 @@ int __wrap_clock_nanosleep(clockid_t clock, int flags, const struct timespec *ti
     if (world.in_pause)
         world.in_pause();
     advance(ns - ns / 2 + random_below((uint32_t)world.late_ns));
-    return 0;
 }
 
 /* One module, with its code and its data. */
@@ -192,7 +184,7 @@ static int begin(void **state)
         thread_list[i].tid = i + 1;
     }
     put_in_front();
-    duty_after_fork();
+    duty_in_child();
     return 0;
 }
 
@@ -442,7 +434,7 @@ static void fork_while_closed(void)
 {
     if (!all_words_are(ORIGINAL))
         return;
-    duty_after_fork();
+    duty_in_child();
     has_forked = all_words_are(OURS) && duty_factor == 1;
     for (unsigned i = 0; i < WORDS; i++)
         *word(i) = ORIGINAL + i; /* the parent's own */
@@ -464,7 +456,7 @@ static void a_child_begins_anew(void **state)
     (void)state;
     run_at(50e6, 0.5);
     assert_int_equal(duty_factor, 8);
-    duty_after_fork();
+    duty_in_child();
     world.cpu_ns = 0; /* a child's clock begins anew, too */
     forget_the_past();
     assert_int_equal(duty_factor, 1);

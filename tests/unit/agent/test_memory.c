@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "agent/core/agent.h"
+#include "agent/core/forks.h"
 #include "agent/core/threads.h"
 #include "agent/cpu/tick.h"
 #include "agent/hooks/heap.h"
@@ -47,7 +48,11 @@ bool objects_install(void)
     return true;
 }
 
-void duty_after_fork(void)
+void duty_in_child(void)
+{
+}
+
+void forks_check(void)
 {
 }
 
