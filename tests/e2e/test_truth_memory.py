@@ -93,7 +93,8 @@ def test_figures_hold_together(run):
         assert entry["n_avg_mb"] <= entry["n_peak_mb"] + 1e-6
         assert entry["n_live_at_peak_mb"] <= entry["n_peak_mb"] + 1e-6
         assert len(entry["memory_samples"]) <= 100
-    assert sum(mb for _, mb in profile["memory_stacks"]) <= total["allocated_mb"] * 1.0001
+    told = sum(mb for _, mb in profile["memory_stacks"])
+    assert 0.97 * total["allocated_mb"] <= told <= total["allocated_mb"] * 1.0001
     assert not [loss for loss in profile["losses"] if loss["kind"] == "allocation"]
 
 
