@@ -86,9 +86,10 @@ static bool slot_is_taken(size_t at)
 
 static void note_taken(size_t at, bool taken)
 {
-    uint64_t bit = (uint64_t)1 << at % 64;
-    if (AGENT_CHECKS >= 2)
-        is_taken[at / 64] = taken ? is_taken[at / 64] | bit : is_taken[at / 64] & ~bit;
+    if (AGENT_CHECKS < 2)
+        return;
+    is_taken[at / 64] &= ~((uint64_t)1 << at % 64);
+    is_taken[at / 64] |= (uint64_t)taken << at % 64;
 }
 
 /* All free slots, and none but those, are on the chain. */
