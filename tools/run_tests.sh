@@ -4,7 +4,8 @@
 # and builds count as one test each, unit tests by test function, end-to-end tests by pytest's
 # count.
 #
-#   tools/run_tests.sh [--quick]    --quick: no sanitizers, no stress tests
+#   tools/run_tests.sh [--quick]    --quick: no sanitizers, no stress tests, and of all interpreters
+#                                   the oldest and the newest
 #
 # Four builds: the one people get, two with sanitizers (the threads' one runs only what has threads),
 # and an agent that checks its own books (src/agent/core/check.h) under programs that give it a hard
@@ -129,6 +130,15 @@ unit_tests() {
     failed=$((failed + bad))
 }
 
+# The interpreters for the end-to-end tests, one a line, as tests/e2e/conftest.py finds them.
+pythons() {
+    if [ -n "${SCALENE_PYTHONS:-}" ]; then
+        tr : '\n' <<<"$SCALENE_PYTHONS"
+    else
+        tools/pythons.sh
+    fi
+}
+
 # e2e_tests NAME ARGUMENTS...: pytest's last line is "2 failed, 40 passed, 1 skipped in 9.00s".
 e2e_tests() {
     local name=$1 summary ok bad
@@ -154,7 +164,7 @@ check agent-symbols tools/check_agent.sh
 check tree check_tree
 unit_tests unit build
 if $quick; then
-    e2e_tests e2e -m "not stress" tests/e2e
+    SCALENE_PYTHONS=$(pythons | sed -n '1p;$p' | paste -sd :) e2e_tests e2e -m "not stress" tests/e2e
     finish
 fi
 # No -Werror with sanitizers: with their checks in the code, gcc warns of things that cannot be.
@@ -167,11 +177,11 @@ if check build-tsan build -t threaded_tests build-tsan -Dtests=true -Dwerror=fal
     unit_tests unit-tsan build-tsan --suite threads
 fi
 e2e_tests e2e tests/e2e
-if check build-checked build -t src/agent/libscalene.so build-checked -Dtests=false -Dwerror=true \
+if check build-checked build -t agents build-checked -Dtests=false -Dwerror=true \
     -Dagent_checks=3; then
     # On one interpreter: what is checked is ours.
-    SCALENE_AGENT=$PWD/build-checked/src/agent/libscalene.so \
-        SCALENE_PYTHONS=$(tools/pythons.sh | tail -n 1) \
+    agent=$(find "$PWD/build-checked" -name libscalene.so)
+    SCALENE_AGENT=$agent SCALENE_PYTHONS=$(pythons | tail -n 1) \
         e2e_tests e2e-checked -m checked tests/e2e
 fi
 finish

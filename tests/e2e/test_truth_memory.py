@@ -225,6 +225,7 @@ def reported(scalene, python, tmp_path, *options):
     return {Path(name).stem for name in profile["files"]}
 
 
+@pytest.mark.stress
 def test_malloc_threshold(scalene, newest_python, tmp_path):
     """`large` has 1 % of the memory, `little` has 2.5 MiB in 40 blocks, `tiny` has not even one MiB."""
     assert reported(scalene, newest_python, tmp_path, "--malloc-threshold", "40") == {"main", "large", "little"}
