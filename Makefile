@@ -53,4 +53,4 @@ format:
 	@find src tests -name '*.[ch]' | xargs clang-format -i
 
 clean:
-	rm -rf build build-asan dist
+	rm -rf build build-asan build-tsan build-checked dist

@@ -4,7 +4,12 @@
 # and builds count as one test each, unit tests by test function, end-to-end tests by pytest's
 # count.
 #
-#   tools/run_tests.sh [--quick]    --quick: no sanitizers, no stress tests
+#   tools/run_tests.sh [--quick]    --quick: no sanitizers, no stress tests, and of all interpreters
+#                                   the oldest and the newest
+#
+# Four builds: the one people get, two with sanitizers (the threads' one runs only what has threads),
+# and an agent that checks its own books (src/agent/core/check.h) under programs that give it a hard
+# time.
 set -u
 
 cd "$(dirname "$0")/.."
@@ -48,8 +53,13 @@ finish() {
     exit
 }
 
-# build DIRECTORY OPTIONS...: also brings an old build directory to these options.
+# build [-t TARGET] DIRECTORY OPTIONS...: also brings an old build directory to these options.
 build() {
+    local target=all
+    if [ "$1" = -t ]; then
+        target=$2
+        shift 2
+    fi
     local directory=$1
     shift
     if [ -e "$directory/build.ninja" ]; then
@@ -57,7 +67,7 @@ build() {
     else
         meson setup "$directory" "$@" || return
     fi
-    ninja -C "$directory"
+    ninja -C "$directory" "$target"
 }
 
 c_files() {
@@ -102,7 +112,8 @@ check_tree() {
 # (a crash, a leak, a time-out) counts as one failure.
 unit_tests() {
     local name=$1 directory=$2 ok bad broken
-    step "$name" meson test -C "$directory" --no-rebuild --print-errorlogs
+    shift 2
+    step "$name" meson test -C "$directory" --no-rebuild --print-errorlogs "$@"
     log=$directory/meson-logs/testlog.txt
     ok=$(awk '/^\[  PASSED  \] [0-9]+ test/ { n += $4 } END { print n + 0 }' "$log")
     bad=$(awk '/^\[  FAILED  \] [0-9]+ test/ { n += $4 } END { print n + 0 }' "$log")
@@ -119,19 +130,27 @@ unit_tests() {
     failed=$((failed + bad))
 }
 
-# End to end: pytest's last line is "2 failed, 40 passed, 1 skipped in 9.00s".
+# The interpreters for the end-to-end tests, one a line, as tests/e2e/conftest.py finds them.
+pythons() {
+    if [ -n "${SCALENE_PYTHONS:-}" ]; then
+        tr : '\n' <<<"$SCALENE_PYTHONS"
+    else
+        tools/pythons.sh
+    fi
+}
+
+# e2e_tests NAME ARGUMENTS...: pytest's last line is "2 failed, 40 passed, 1 skipped in 9.00s".
 e2e_tests() {
-    local summary ok bad
-    local arguments=(-q)
-    ! $quick || arguments+=(-m "not stress")
-    SCALENE_BUILD=$PWD/build step e2e .cache/venv/bin/python -m pytest "${arguments[@]}" tests/e2e
-    summary=$(tail -n 1 "$logs/e2e.log")
+    local name=$1 summary ok bad
+    shift
+    SCALENE_BUILD=$PWD/build step "$name" .cache/venv/bin/python -m pytest -q "$@"
+    summary=$(tail -n 1 "$logs/$name.log")
     ok=$(sed -n 's/.*\b\([0-9]\+\) passed.*/\1/p' <<<"$summary")
     bad=$(grep -o '[0-9]\+ \(failed\|error\)' <<<"$summary" | awk '{ n += $1 } END { print n + 0 }')
     if [ "${ok:-0}" -eq 0 ] && [ "$bad" -eq 0 ]; then
         bad=1
     fi
-    grep '^SKIPPED' "$logs/e2e.log" | sed 's/^/    /'
+    grep '^SKIPPED' "$logs/$name.log" | sed 's/^/    /'
     passed=$((passed + ${ok:-0}))
     failed=$((failed + bad))
 }
@@ -144,12 +163,25 @@ check clang-tidy check_tidy
 check agent-symbols tools/check_agent.sh
 check tree check_tree
 unit_tests unit build
-if ! $quick; then
-    # No -Werror here: with the sanitizers' checks in the code, gcc warns of things that cannot be.
-    if check build-asan build build-asan -Dtests=true -Dwerror=false \
-        -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false; then
-        unit_tests unit-asan build-asan
-    fi
+if $quick; then
+    SCALENE_PYTHONS=$(pythons | sed -n '1p;$p' | paste -sd :) e2e_tests e2e -m "not stress" tests/e2e
+    finish
 fi
-e2e_tests
+# No -Werror with sanitizers: with their checks in the code, gcc warns of things that cannot be.
+if check build-asan build build-asan -Dtests=true -Dwerror=false \
+    -Dbuildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false; then
+    unit_tests unit-asan build-asan
+fi
+if check build-tsan build -t threaded_tests build-tsan -Dtests=true -Dwerror=false \
+    -Dbuildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false; then
+    unit_tests unit-tsan build-tsan --suite threads
+fi
+e2e_tests e2e tests/e2e
+if check build-checked build -t agents build-checked -Dtests=false -Dwerror=true \
+    -Dagent_checks=3; then
+    # On one interpreter: what is checked is ours.
+    agent=$(find "$PWD/build-checked" -name libscalene.so)
+    SCALENE_AGENT=$agent SCALENE_PYTHONS=$(pythons | tail -n 1) \
+        e2e_tests e2e-checked -m checked tests/e2e
+fi
 finish

@@ -35,8 +35,12 @@ def allocator(request, monkeypatch):
     return request.param
 
 
-def run(scalene, program, word, directory, window=DENSEST):
-    """What the program printed before its last line, and the profile."""
+def run(scalene, program, word, directory, window=DENSEST, forks=False):
+    """What the program printed before its last line, and the profile.
+
+    Nothing is lost; but while a thread forks others do not wait for the recorder for long, and what
+    they lose by that is counted.
+    """
     script, out = directory / "none.py", directory / "profile.json"
     script.write_text("")
     result = subprocess.run(
@@ -48,7 +52,8 @@ def run(scalene, program, word, directory, window=DENSEST):
     printed, last, _ = ("\n" + result.stdout).rsplit("\n", 2)
     assert last == "followed"
     profile = json.loads(out.read_text())
-    assert not [loss for loss in profile["losses"] if loss["kind"] == "allocation"]
+    lost = sum(loss["count"] for loss in profile["losses"] if loss["kind"] == "allocation")
+    assert lost <= (0.05 * profile["alloc_samples"] if forks else 0)
     return printed.strip(), profile
 
 
@@ -57,18 +62,20 @@ def live_mb(profile):
     return memory["python_live_mb"] + memory["native_live_mb"] + memory["mapped_live_mb"]
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("window", [DENSEST, SPARSE])
 def test_stress(scalene, allocator, window, tmp_path, monkeypatch):
     """Contents, zeroing and alignment, under threads and forks."""
     if allocator != "libc":
         monkeypatch.setenv("HEAP_STRESS_ALIGNMENTS", "4")
-    _, profile = run(scalene, "heap_stress", "15000", tmp_path, window)
+    _, profile = run(scalene, "heap_stress", "15000", tmp_path, window, forks=True)
     assert live_mb(profile) < 0.5  # everything was freed
 
 
 CASES = ["alignments", "usable_sizes", "impossible_sizes", "mappings", "operators"]
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("case", CASES)
 def test_promises(scalene, allocator, case, tmp_path):
     if (allocator, case) == ("mimalloc", "alignments"):
@@ -89,6 +96,7 @@ def test_large_blocks(scalene, tmp_path):
     assert profile["memory_total"]["allocated_mb"] == pytest.approx(800, rel=0.01)
 
 
+@pytest.mark.checked
 def test_threads_that_only_free(scalene, allocator, tmp_path):
     printed, profile = run(scalene, "heap_cases", "free_only_threads", tmp_path)
     # 24000 samples: a standard error of 0.2 %.
@@ -103,6 +111,7 @@ def test_threads_that_end(scalene, allocator, tmp_path):
     assert live_mb(profile) < 0.5
 
 
+@pytest.mark.checked
 def test_forks_past_the_library(scalene, tmp_path):
     """Children that no fork handler knows of go on, and leave their parent's figures alone."""
     printed, profile = run(scalene, "heap_cases", "raw_forks", tmp_path)

@@ -11,6 +11,8 @@ import pytest
 
 from side_by_side import PROGRAMS
 
+pytestmark = pytest.mark.stress
+
 RUNNER = PROGRAMS / "cpython_suite.py"
 QUICK = ["test_array", "test_dict", "test_gc", "test_json", "test_list", "test_memoryview", "test_thread"]
 SLOW = ["test_bytes", "test_fork1", "test_sys", "test_threading", "test_weakref"]

@@ -152,7 +152,8 @@ def test_nothing_is_left_behind(newest, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     for ending in ("normal", "kill", "exec"):
-        newest.profiled(PROGRAM, ending, env={"TMPDIR": str(temporary)})
+        profiled = newest.profiled(PROGRAM, ending, env={"TMPDIR": str(temporary)})
+        assert_profile_has_the_work(profiled.profile)
         assert list(temporary.iterdir()) == []
 
 

@@ -313,6 +313,7 @@ def run_many(scalene, python, directory, forks, execs):
     return json.loads(profile.read_text()), peak_kb / 1024, most_files, most_bytes
 
 
+@pytest.mark.stress
 def test_thousands_of_short_processes(scalene, newest_python, tmp_path):
     few = run_many(scalene, newest_python, tmp_path, 100, 0)
     profile, peak_mb, most_files, most_bytes = run_many(scalene, newest_python, tmp_path, 2000, 100)

@@ -17,6 +17,8 @@ from side_by_side import (
     sampled_sec,
 )
 
+pytestmark = [pytest.mark.stress, pytest.mark.checked]
+
 SECONDS = float(os.environ.get("SCALENE_STRESS_SECONDS", "3"))
 FASTEST = ["--cpu-sampling-rate", "0.001", "--cpu-percent-threshold", "0"]
 

@@ -44,6 +44,7 @@ def test_large_blocks_are_exact(run, mark):
     assert found["n_peak_mb"] == pytest.approx(true["peak"], rel=0.01, abs=1.1)
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("mark", SMALL)
 def test_small_objects_are_estimated(run, mark):
     """Forty megabytes or so within ten percent."""
@@ -92,7 +93,8 @@ def test_figures_hold_together(run):
         assert entry["n_avg_mb"] <= entry["n_peak_mb"] + 1e-6
         assert entry["n_live_at_peak_mb"] <= entry["n_peak_mb"] + 1e-6
         assert len(entry["memory_samples"]) <= 100
-    assert sum(mb for _, mb in profile["memory_stacks"]) <= total["allocated_mb"] * 1.0001
+    told = sum(mb for _, mb in profile["memory_stacks"])
+    assert 0.97 * total["allocated_mb"] <= told <= total["allocated_mb"] * 1.0001
     assert not [loss for loss in profile["losses"] if loss["kind"] == "allocation"]
 
 
@@ -112,7 +114,7 @@ def test_peak_is_near_the_truth(scalene, python, tmp_path):
 def test_untouched_memory_stays_untouched(scalene, newest_python, tmp_path):
     """Lazily zeroed pages stay lazy: a calloc() of ours would be no copy of the allocator's."""
     program = tmp_path / "lazy.py"
-    program.write_text("import time\na = bytes(400 << 20)\ntime.sleep(0.3)\n")
+    program.write_text("a = bytes(400 << 20)\n")
     _, profile = truth.launch(scalene, newest_python, ["--memory", program], tmp_path)
     memory = profile["processes"][0]["memory"]
     assert memory["rss_mb"] < 100
@@ -136,6 +138,8 @@ lost = []
 for i in range(1000000):
     (lost if i % 32 else kept).append(b"%0100d" % i)
 lost.clear()
+with open("/proc/self/statm") as stream:
+    print(int(stream.read().split()[1]) * 4096 / 2**20)
 """
 
 
@@ -143,8 +147,9 @@ def test_resident_memory_is_explained(scalene, python, tmp_path):
     """A survivor on every page: the allocator cannot give back what was freed around it."""
     program = tmp_path / "resident.py"
     program.write_text(RESIDENT)
-    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    stdout, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     memory = profile["processes"][0]["memory"]
+    assert memory["rss_mb"] == pytest.approx(float(stdout), rel=0.02)
     object_mb = (100 + 33 + 11) // 16 * 16 / (1 << 20)
     held_mb = 1000000 * 31 / 32 * object_mb
     assert memory["allocator_slack_mb"] == pytest.approx(held_mb, rel=0.1)
@@ -220,6 +225,7 @@ def reported(scalene, python, tmp_path, *options):
     return {Path(name).stem for name in profile["files"]}
 
 
+@pytest.mark.stress
 def test_malloc_threshold(scalene, newest_python, tmp_path):
     """`large` has 1 % of the memory, `little` has 2.5 MiB in 40 blocks, `tiny` has not even one MiB."""
     assert reported(scalene, newest_python, tmp_path, "--malloc-threshold", "40") == {"main", "large", "little"}
@@ -251,6 +257,7 @@ def test_leak_detector_can_be_turned_off(scalene, newest_python, tmp_path):
         assert list(profile["files"][str(program)]["leaks"]) == found
 
 
+@pytest.mark.checked
 def test_threads_and_forked_children(scalene, python, tmp_path):
     program = tmp_path / "family.py"
     program.write_text(
@@ -323,6 +330,7 @@ def test_killed_programs_keep_their_figures(scalene, newest_python, tmp_path):
     assert entry["n_live_mb"] == pytest.approx(50000 * 1033 / (1 << 20), rel=0.15)
 
 
+@pytest.mark.checked
 @pytest.mark.parametrize("setting", ["PYTHONMALLOC=debug", "PYTHONMALLOC=malloc", "PYTHONDEVMODE=1",
                                      "PYTHONTRACEMALLOC=5", "PYTHONMALLOC=malloc_debug"])
 def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypatch):
@@ -347,29 +355,23 @@ def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypa
 
 
 def test_busy_programs(scalene, python, tmp_path):
-    """After a second of very many allocations only every other millisecond is looked at."""
-    program = tmp_path / "busy.py"
-    program.write_text(
-        "import time\n"
-        "from itertools import repeat\n"
-        "def warm():\n"
-        "    while time.process_time() < 1.3:\n"
-        "        join(100000, b'ab', b'cd')\n"
-        "def join(n, a, b):\n"
-        "    for _ in repeat(None, n):\n"
-        "        a + b\n"
-        "def measured(n, a, b):\n"
-        "    for _ in repeat(None, n):\n"
-        "        a + b\n"
-        "warm()\n"
-        "measured(8000000, b'ab', b'cd')\n"
-    )
-    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    """A program of very many allocations is looked at in windows only, and counted in full.
+
+    It asks the interpreter now and then whose function stands in front of its allocator.
+    """
+    run = run_memory(scalene, python, "busy.py", tmp_path)
+    looks = run.truth["looks"]  # in order: was it ours?
+    assert len(looks) >= 1000
+    opened = sum(now and not before for before, now in zip(looks, looks[1:]))
+    assert opened >= 20  # a cycle takes 8 ms, the loop most of a second
+    # A third to an eighth of the program's progress, of which each look stands for as much.
+    assert 0.08 < sum(looks) / len(looks) < 0.6
     # Five sigma of a thousand samples.
-    entry = profile["files"][str(program)]["lines"][10]
-    assert entry["n_malloc_mb"] == pytest.approx(8000000 * 37 / (1 << 20), rel=0.15)
+    found = line(run, "busy")
+    assert found["n_malloc_mb"] == pytest.approx(run.truth["allocated"], rel=0.15)
 
 
+@pytest.mark.checked
 def test_samples_keep_their_pace(scalene, python, tmp_path):
     """Blocks that are large enough to be recorded one by one, but far too many for that."""
     program = tmp_path / "many.py"
@@ -393,6 +395,7 @@ def test_samples_keep_their_pace(scalene, python, tmp_path):
     assert lots["n_alloc_samples"] < 200000
 
 
+@pytest.mark.checked
 def test_subinterpreters(scalene, python, tmp_path):
     """Interpreters in threads, from 3.12 on each with a lock of its own."""
     program = tmp_path / "sub.py"
@@ -418,6 +421,7 @@ def test_subinterpreters(scalene, python, tmp_path):
     assert profile["memory_total"]["live_mb"] < allocated * 0.2
 
 
+@pytest.mark.checked
 def test_numpy(scalene, numpy_python, tmp_path):
     program = tmp_path / "arrays.py"
     program.write_text(

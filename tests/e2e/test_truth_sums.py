@@ -19,10 +19,22 @@ def sampled(run):
 
 
 def test_lines_and_labelled_remainder_are_the_cpu_time(run):
+    """By the program's own clock, from its first line to its last; that has our own thread in it."""
     profile = run.profile
     own = profile["overhead"]["sampler_sec"]
-    labelled = sampled(run) + profile["startup_sec"] + profile["unsampled_sec"] + own
-    assert labelled == pytest.approx(profile["cpu_time_sec"], rel=0.02)
+    # The last interval of each thread is missing; what finding and compiling the program took and
+    # the interpreter's end are beyond.
+    missing = len(profile["threads"]) * 2 * truth.TICK
+    seen = sampled(run) + own
+    assert run.truth["cpu"] * 0.98 - missing <= seen <= run.truth["cpu"] * 1.02 + 0.1
+
+
+def test_the_whole_is_the_time_on_the_wall(run):
+    """One thing after the other: a moment is CPU time or waiting, and charged once."""
+    wall, whole = run.truth["wall"], run.profile["total_time_sec"]
+    assert whole >= 0.97 * wall - 0.05
+    if run.program.name != "threads.py":  # where two may compute at the same time
+        assert whole <= 1.03 * wall + 0.12
 
 
 def test_cpu_time_is_the_process_cpu_time(run):
@@ -48,9 +60,7 @@ def test_startup_is_what_came_before_the_program(scalene, python):
 
 
 def test_seconds_and_percents_agree(run):
-    profile = run.profile
-    whole = profile["total_time_sec"]
-    assert truth.cpu(profile) + profile["system_sec"] == pytest.approx(whole)
+    whole = run.profile["total_time_sec"]
     for line in run.lines():
         percent = line["n_cpu_percent_python"] + line["n_cpu_percent_c"] + line["n_sys_percent"]
         assert percent == pytest.approx(100 * (truth.cpu(line) + line["system_sec"]) / whole)

@@ -12,9 +12,10 @@ import pytest
 
 from conftest import PYTHONS, ROOT, version_of
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pip") is None, reason="needs pip, to build the wheel"
-)
+pytestmark = [
+    pytest.mark.stress,
+    pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="needs pip, to build the wheel"),
+]
 
 VERSION_LINE = re.compile(r"Scalene version (\d+\.\d+\.\d+) \(\d{4}\.\d\d\.\d\d\)\n")
 

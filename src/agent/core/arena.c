@@ -1,5 +1,6 @@
 #include "agent/core/arena.h"
 
+#include "agent/core/check.h"
 #include "os/os.h"
 #include "wire/control.h"
 #include "wire/limits.h"
@@ -150,14 +151,17 @@ void arena_grow(struct arena *arena, int fd)
             arena_lost(arena, WIRE_LOST_GROW);
             continue;
         }
+        CHECK_CHEAP(more <= s->capacity - committed);
         atomic_store(&s->committed, committed + more);
     }
 }
 
 uint32_t arena_append(struct arena *arena, enum wire_section_id section, uint32_t count)
 {
+    CHECK_CHEAP(section < WIRE_SECTIONS && count);
     struct wire_section *s = &arena->header->sections[section];
     uint32_t committed = atomic_load_explicit(&s->committed, memory_order_acquire);
+    CHECK_CHEAP(committed <= s->capacity);
     uint32_t id = atomic_load_explicit(&s->used, memory_order_relaxed);
     do {
         if (id > committed || committed - id < count) {
@@ -171,6 +175,8 @@ uint32_t arena_append(struct arena *arena, enum wire_section_id section, uint32_
 void *arena_record(const struct arena *arena, enum wire_section_id section, uint32_t id)
 {
     const struct wire_section *s = &arena->header->sections[section];
+    CHECK_CHEAP(id && id < atomic_load_explicit(&s->used, memory_order_relaxed));
+    CHECK_DEBUG(s->offset + ((uint64_t)id + 1) * s->record_bytes <= arena->mapped_bytes);
     return (char *)arena->header + s->offset + (uint64_t)id * s->record_bytes;
 }
 

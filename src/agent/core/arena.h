@@ -29,6 +29,7 @@ int arena_open_again(const struct arena *arena);
 
 /* Reserve one record (or `count` bytes of the blob); 0: no room.  From a handler too. */
 uint32_t arena_append(struct arena *arena, enum wire_section_id section, uint32_t count);
+/* One that was reserved: never 0. */
 void *arena_record(const struct arena *arena, enum wire_section_id section, uint32_t id);
 void arena_lost(struct arena *arena, enum wire_loss loss);
 

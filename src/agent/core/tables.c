@@ -1,5 +1,6 @@
 #include "agent/core/tables.h"
 
+#include "agent/core/check.h"
 #include "os/guard.h"
 #include "os/os.h"
 #include "wire/limits.h"
@@ -122,9 +123,17 @@ uint32_t tables_code(struct tables *t, const struct py_layout *layout, uintptr_t
     return made;
 }
 
+static bool was_reserved(const struct tables *t, enum wire_section_id section, uint32_t id)
+{
+    return id <
+           atomic_load_explicit(&t->arena->header->sections[section].used, memory_order_relaxed);
+}
+
 uint32_t tables_node(struct tables *t, uint32_t parent, enum wire_frame frame, uint32_t ref,
                      int32_t at, uint16_t flags)
 {
+    CHECK_CHEAP(was_reserved(t, WIRE_NODE, parent));
+    CHECK_CHEAP(frame != WIRE_FRAME_PYTHON || (ref && was_reserved(t, WIRE_CODE, ref)));
     uint32_t hash = hash2((uint64_t)parent << 32 | ref,
                           (uint64_t)frame << 48 | (uint64_t)flags << 32 | (uint32_t)at);
     uint32_t made = 0;
@@ -136,6 +145,7 @@ uint32_t tables_node(struct tables *t, uint32_t parent, enum wire_frame frame, u
                 made = arena_append(t->arena, WIRE_NODE, 1);
                 if (!made)
                     return 0;
+                CHECK_CHEAP(parent < made); /* so that no path is a circle */
                 *(struct wire_node *)arena_record(t->arena, WIRE_NODE, made) =
                     (struct wire_node){parent, ref, at, (uint16_t)frame, flags};
             }
@@ -164,6 +174,7 @@ static uint32_t on_path(const struct tables *t, uint32_t node, uint32_t code, in
         const struct wire_node *record = arena_record(t->arena, WIRE_NODE, node);
         if (record->frame == WIRE_FRAME_PYTHON && record->ref == code && record->at == at)
             return node;
+        CHECK_DEBUG(record->parent < node);
         node = record->parent;
     }
     return 0;
@@ -236,6 +247,7 @@ static void add_square(struct wire_cell *cell, double us)
 bool tables_add(struct tables *t, uint32_t node, enum wire_kind kind, uint64_t ns,
                 uint64_t charged_ns)
 {
+    CHECK_CHEAP(kind > WIRE_NONE && kind < WIRE_KINDS && was_reserved(t, WIRE_NODE, node));
     struct wire_cell *cell = node ? find_cell(t, node, kind) : NULL;
     if (!cell) {
         arena_lost(t->arena, WIRE_LOST_TABLE_FULL);

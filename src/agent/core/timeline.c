@@ -1,6 +1,7 @@
 #include "agent/core/timeline.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/check.h"
 
 enum {
     GAP_INTERVALS = 4, /* a longer silence ends an entry */
@@ -41,6 +42,7 @@ static void begin_entry(struct timeline_cursor *cursor, const struct wire_log *f
         return;
     }
     struct wire_log *entry = entry_at(cursor->id);
+    CHECK_CHEAP(atomic_load_explicit(&entry->kind, memory_order_relaxed) == WIRE_NONE);
     entry->at_ns = first->at_ns;
     entry->node = first->node;
     entry->thread = first->thread;
@@ -78,9 +80,9 @@ void timeline_add(struct timeline_cursor *cursor, uint16_t thread, uint32_t node
     atomic_fetch_sub(&writers, 1);
 }
 
-static void keep_every_other(struct wire_section *section, uint32_t used)
+static void keep_every_other(struct wire_section *section)
 {
-    uint32_t kept = 1;
+    uint32_t used = atomic_load(&section->used), kept = 1;
     for (uint32_t i = 1; i < used; i += 2)
         *entry_at(kept++) = *entry_at(i);
     for (uint32_t i = kept; i < used; i++)
@@ -92,12 +94,11 @@ void timeline_compact(void)
 {
     struct wire_header *header = agent.arena.header;
     struct wire_section *section = &header->sections[WIRE_LOG];
-    uint32_t used = atomic_load(&section->used);
-    if (used < section->capacity - section->capacity / 16)
+    if (atomic_load(&section->used) < section->capacity - section->capacity / 16)
         return;
     atomic_store(&is_closed, 1);
     if (!atomic_load(&writers)) { /* else somebody is in the middle of it: next pass */
-        keep_every_other(section, used);
+        keep_every_other(section);
         atomic_fetch_add(&header->log_stride, atomic_load(&header->log_stride));
         atomic_fetch_add(&epoch, 1);
     }

@@ -1,5 +1,7 @@
 #include "agent/memory/blocks.h"
 
+#include "agent/core/check.h"
+#include "agent/memory/memory.h"
 #include "os/os.h"
 
 #include <stdatomic.h>
@@ -24,13 +26,14 @@ struct bucket {
 
 struct blocks_range blocks_range;
 
-static struct slot_info *infos;               /* CLASSES * SLOTS */
-static struct bucket *buckets;                /* BUCKETS */
-static uint32_t *records;                     /* parallel to the addresses in the buckets */
-static _Atomic uint64_t in_use[BUCKETS / 64]; /* a bit for each bucket that is not empty */
-static uint32_t free_head[CLASSES];           /* index + 1 */
-static uint32_t fresh[CLASSES];               /* slots from here on were never used */
-static size_t committed[CLASSES];             /* bytes */
+static struct slot_info *infos;                 /* CLASSES * SLOTS */
+static struct bucket *buckets;                  /* BUCKETS */
+static uint32_t *records;                       /* parallel to the addresses in the buckets */
+static _Atomic uint64_t in_use[BUCKETS / 64];   /* a bit for each bucket that is not empty */
+static uint32_t free_head[CLASSES];             /* index + 1 */
+static uint32_t fresh[CLASSES];                 /* slots from here on were never used */
+static size_t committed[CLASSES];               /* bytes */
+static uint64_t is_taken[CLASSES * SLOTS / 64]; /* for checks alone: a bit for each slot */
 static const size_t infos_bytes = sizeof *infos * CLASSES * SLOTS;
 static const size_t buckets_bytes = sizeof *buckets * BUCKETS;
 static const size_t records_bytes = sizeof *records * BUCKETS * BUCKET_BLOCKS;
@@ -75,10 +78,46 @@ bool blocks_init(void)
 
 /* ---- slots ---- */
 
+/* For checks: whose slots these are is written down a second time. */
+static bool slot_is_taken(size_t at)
+{
+    return is_taken[at / 64] >> at % 64 & 1;
+}
+
+static void note_taken(size_t at, bool taken)
+{
+    if (AGENT_CHECKS < 2)
+        return;
+    is_taken[at / 64] &= ~((uint64_t)1 << at % 64);
+    is_taken[at / 64] |= (uint64_t)taken << at % 64;
+}
+
+/* All free slots, and none but those, are on the chain. */
+static bool chain_is_whole(unsigned class)
+{
+    uint32_t given = 0, chained = 0;
+    for (uint32_t i = 0; i < fresh[class]; i++)
+        given += !slot_is_taken(class * SLOTS + i);
+    for (uint32_t i = free_head[class]; i; i = infos[class * SLOTS + i - 1].size_bytes)
+        if (i > fresh[class] || slot_is_taken(class * SLOTS + i - 1) || ++chained > given)
+            return false;
+    return chained == given;
+}
+
+bool blocks_are_sound(void)
+{
+    for (unsigned class = 0; class < CLASSES; class ++)
+        if (fresh[class] > SLOTS || !chain_is_whole(class))
+            return false;
+    return true;
+}
+
 static struct slot_info *info_of(const void *slot)
 {
+    CHECK_CHEAP(blocks_is_slot(slot));
     size_t offset = (uintptr_t)slot - blocks_range.start;
     unsigned class = class_of(offset);
+    CHECK_CHEAP(offset % class_bytes(class) == 0);
     return &infos[class * SLOTS + (offset - class_offset(class)) / class_bytes(class)];
 }
 
@@ -97,6 +136,7 @@ static bool commit(unsigned class, uint32_t index)
 void *blocks_take(size_t size_bytes, size_t align_bytes)
 {
     size_t room = size_bytes > align_bytes ? size_bytes : align_bytes;
+    CHECK_CHEAP(memory_is_locked());
     if (room > BLOCKS_SLOT_MAX || !blocks_range.bytes)
         return NULL;
     unsigned class = class_for(room);
@@ -105,6 +145,7 @@ void *blocks_take(size_t size_bytes, size_t align_bytes)
     if (index) {
         info = &infos[class * SLOTS + --index];
         free_head[class] = info->size_bytes;
+        CHECK_CHEAP(index < fresh[class] && free_head[class] <= fresh[class]);
     } else {
         index = fresh[class];
         if (index == SLOTS || !commit(class, index))
@@ -112,6 +153,8 @@ void *blocks_take(size_t size_bytes, size_t align_bytes)
         fresh[class]++;
         info = &infos[class * SLOTS + index];
     }
+    CHECK_DEBUG(!slot_is_taken(class * SLOTS + index));
+    note_taken(class * SLOTS + index, true);
     info->size_bytes = (uint32_t)size_bytes;
     info->record = 0;
     return (void *)(blocks_range.start + class_offset(class) + index * class_bytes(class));
@@ -121,6 +164,9 @@ void blocks_give(void *slot)
 {
     struct slot_info *info = info_of(slot);
     size_t at = (size_t)(info - infos);
+    CHECK_CHEAP(memory_is_locked());
+    CHECK_DEBUG(slot_is_taken(at));
+    note_taken(at, false);
     info->size_bytes = free_head[at / SLOTS];
     info->record = 0;
     free_head[at / SLOTS] = (uint32_t)(at % SLOTS) + 1;
@@ -182,6 +228,7 @@ bool blocks_has(const void *block)
 
 bool blocks_put(const void *block, uint32_t record)
 {
+    CHECK_CHEAP(memory_is_locked() && record && block && !blocks_is_slot(block));
     size_t bucket = bucket_of(block);
     int at = place_of(bucket, (uintptr_t)block);
     if (at < 0)
@@ -191,11 +238,13 @@ bool blocks_put(const void *block, uint32_t record)
     records[bucket * BUCKET_BLOCKS + (size_t)at] = record;
     atomic_store_explicit(&buckets[bucket].blocks[at], (uintptr_t)block, memory_order_relaxed);
     mark(bucket);
+    CHECK_DEBUG(blocks_has(block));
     return true;
 }
 
 uint32_t blocks_get(const void *block)
 {
+    CHECK_CHEAP(memory_is_locked() && !blocks_is_slot(block));
     size_t bucket = bucket_of(block);
     int at = place_of(bucket, (uintptr_t)block);
     return at < 0 ? 0 : records[bucket * BUCKET_BLOCKS + (size_t)at];
@@ -203,12 +252,14 @@ uint32_t blocks_get(const void *block)
 
 uint32_t blocks_remove(const void *block)
 {
+    CHECK_CHEAP(memory_is_locked() && !blocks_is_slot(block));
     size_t bucket = bucket_of(block);
     int at = place_of(bucket, (uintptr_t)block);
     if (at < 0)
         return 0;
     atomic_store_explicit(&buckets[bucket].blocks[at], 0, memory_order_relaxed);
     mark(bucket);
+    CHECK_DEBUG(!blocks_has(block));
     return records[bucket * BUCKET_BLOCKS + (size_t)at];
 }
 

@@ -55,4 +55,7 @@ uint32_t blocks_remove(const void *block);
 /* Forget all records, keep the slots: in a forked child the blocks live on, unrecorded. */
 void blocks_forget(void);
 
+/* For costly checks: is every slot either taken or free, and none twice? */
+bool blocks_are_sound(void);
+
 #endif

@@ -10,6 +10,7 @@
 enum {
     WORDS_MAX = 2 * DUTY_FUNCTIONS,
     CYCLE_NS = 8000000, /* closed and open, on average */
+    WINDOW_LEAST_NS = CYCLE_NS / 32,
     OWED_MOST_NS = 12 * CYCLE_NS,
     FEW_THREADS = 8,
     LOOK_NS = 20000000,      /* CPU time between two looks at what the program does, */
@@ -109,21 +110,30 @@ static bool say_hidden(bool hidden)
     return false;
 }
 
+static bool switch_word(const struct duty_word *word, bool open)
+{
+    uintptr_t from = open ? word->original : word->ours;
+    uintptr_t to = open ? word->ours : word->original;
+    return atomic_compare_exchange_strong(word->place, &from, to) || from == to;
+}
+
 /*
  * Without the GIL: only functions change, the context and `free` are the same in
  * both states.  Acts only on what it knows: if somebody else's are in front
  * (tracemalloc), which have ours or the original behind them, nothing can be
- * switched, and the answer is false.
+ * switched, and the answer is false.  All or none: what one domain still saw while
+ * it counts as closed would count too often.
  */
 static bool set_open(bool open)
 {
     if (open == is_open)
         return true;
     for (size_t i = 0; i < word_count; i++) {
-        uintptr_t from = open ? words[i].original : words[i].ours;
-        uintptr_t to = open ? words[i].ours : words[i].original;
-        if (!atomic_compare_exchange_strong(words[i].place, &from, to) && from != to)
-            return say_hidden(open);
+        if (switch_word(&words[i], open))
+            continue;
+        while (i--)
+            switch_word(&words[i], !open);
+        return say_hidden(open);
     }
     is_open = open;
     return true;
@@ -136,7 +146,7 @@ struct look {
 };
 
 static struct look last;
-static double objects_per_sec;
+static double objects_per_sec; /* while they are looked at */
 static unsigned busy_looks;
 
 static struct look look_now(uint64_t cpu_ns)
@@ -156,40 +166,6 @@ static uint32_t factor_for(double rate, uint32_t factor)
         if (rate > steps[i].per_sec * (factor >= steps[i].factor ? CALM_PART : 1))
             return steps[i].factor;
     return 1;
-}
-
-/* What a window is to stand for, if the program allocates so often and keeps so little of it that
- * windows are enough. */
-static uint32_t next_factor(uint32_t factor)
-{
-    struct look now = look_now(os_process_cpu_ns());
-    uint64_t cpu_ns = now.cpu_ns - last.cpu_ns;
-    if (cpu_ns < (factor > 1 ? LOOK_AGAIN_NS : LOOK_NS))
-        return factor;
-    double allocated = (double)((now.bytes - last.bytes) * factor);
-    double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
-    double rate = (double)((now.objects - last.objects) * factor) * 1e9 / (double)cpu_ns;
-    objects_per_sec = rate;
-    last = now;
-    uint32_t next = kept * KEPT_PART > allocated ? 1 : factor_for(rate, factor);
-    busy_looks = next > 1 ? busy_looks + 1 : 0;
-    return busy_looks >= BUSY_LOOKS && now.objects >= ALWAYS_OBJECTS ? next : 1;
-}
-
-/* ---- the sampler's pauses ---- */
-
-static uint32_t random_below(uint32_t limit)
-{
-    static uint32_t random = 2463534242u;
-    random ^= random << 13;
-    random ^= random >> 17;
-    random ^= random << 5;
-    return limit ? random % limit : 0;
-}
-
-static int64_t within(int64_t value, int64_t least, int64_t most)
-{
-    return value < least ? least : value > most ? most : value;
 }
 
 /* CPU time of the program's threads.  The process's own clock would be cheaper, but stands still
@@ -216,18 +192,74 @@ static int64_t progress_ns(void)
  * too much or too little, the next ones make up for.
  */
 static struct {
-    int64_t since_ns;  /* when it was opened or closed; 0: there was none yet */
+    int64_t since_ns;  /* progress_ns() when it was opened or closed; 0: there was none yet */
     int64_t wanted_ns; /* that it is open */
     int64_t owed_ns;   /* by those before */
+    int64_t open_ns;   /* those before, since the last look at what the program does */
+    int64_t look_ns;   /* when that was */
 } window;
+
+/*
+ * How much more there was since the last look than was seen: by how far the program got
+ * meanwhile, and how far of that with an open window, not by what windows should be.  Where this
+ * thread gets its processor late, single ones are far from that.
+ */
+static double times_seen(uint32_t factor)
+{
+    int64_t now_ns = progress_ns();
+    int64_t unfinished_ns = window.since_ns ? now_ns - window.since_ns : 0;
+    int64_t open_ns = window.open_ns + unfinished_ns, all_ns = now_ns - window.look_ns;
+    window.look_ns = now_ns;
+    window.open_ns = -unfinished_ns; /* is seen already */
+    return factor > 1 && open_ns > 0 && all_ns > open_ns ? (double)all_ns / (double)open_ns
+                                                         : (double)factor;
+}
+
+/* What a window is to stand for, if the program allocates so often and keeps so little of it that
+ * windows are enough. */
+static uint32_t next_factor(uint32_t factor)
+{
+    struct look now = look_now(os_process_cpu_ns());
+    uint64_t cpu_ns = now.cpu_ns - last.cpu_ns;
+    if (cpu_ns < (factor > 1 ? LOOK_AGAIN_NS : LOOK_NS))
+        return factor;
+    double times = times_seen(factor);
+    double allocated = (double)(now.bytes - last.bytes) * times;
+    double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
+    double rate = (double)(now.objects - last.objects) * times * 1e9 / (double)cpu_ns;
+    objects_per_sec = rate;
+    last = now;
+    uint32_t next = kept * KEPT_PART > allocated ? 1 : factor_for(rate, factor);
+    busy_looks = next > 1 ? busy_looks + 1 : 0;
+    return busy_looks >= BUSY_LOOKS && now.objects >= ALWAYS_OBJECTS ? next : 1;
+}
+
+/* ---- the sampler's pauses ---- */
+
+static uint32_t random_below(uint32_t limit)
+{
+    static uint32_t random = 2463534242u;
+    random ^= random << 13;
+    random ^= random >> 17;
+    random ^= random << 5;
+    return limit ? random % limit : 0;
+}
+
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
 
 static void close_window(void)
 {
     int64_t now_ns = progress_ns();
     set_open(false);
-    if (window.since_ns)
-        window.owed_ns = within(window.owed_ns + window.wanted_ns - (now_ns - window.since_ns),
-                                -OWED_MOST_NS, OWED_MOST_NS);
+    if (window.since_ns) {
+        int64_t open_ns = now_ns - window.since_ns;
+        window.open_ns += open_ns;
+        window.owed_ns =
+            within(window.owed_ns + window.wanted_ns - open_ns, -OWED_MOST_NS, OWED_MOST_NS);
+    }
     window.since_ns = now_ns;
 }
 
@@ -235,19 +267,23 @@ static void open_window(int64_t factor)
 {
     int64_t now_ns = progress_ns();
     double closed_ns = (double)(now_ns - window.since_ns);
+    double looking = objects_per_sec * LOOK_SEC; /* the part of the time that goes into that */
     set_open(true);
     window.since_ns = now_ns;
     window.wanted_ns =
-        (int64_t)(closed_ns / (double)(factor - 1) * (1 + objects_per_sec * LOOK_SEC));
+        (int64_t)(closed_ns / (double)(factor - 1) / (1 - (looking < 0.5 ? looking : 0.5)));
 }
 
 static void one_cycle(int64_t factor)
 {
     int64_t part_ns = (CYCLE_NS / 2 + random_below(CYCLE_NS)) / factor;
     close_window();
-    sampler_pause((uint64_t)(part_ns * (factor - 1)));
+    /* Windows were so much too long that the next one cannot be as much shorter: closed longer. */
+    int64_t excess_ns =
+        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, 4 * CYCLE_NS / (factor - 1));
+    sampler_pause((uint64_t)((part_ns + excess_ns) * (factor - 1)));
     open_window(factor);
-    sampler_pause((uint64_t)within(part_ns + window.owed_ns, CYCLE_NS / 32, 2 * CYCLE_NS));
+    sampler_pause((uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, 2 * CYCLE_NS));
 }
 
 /* Where there are to be windows now, the first is closed. */

@@ -5,6 +5,7 @@
 #include "agent/memory/memory.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/check.h"
 #include "agent/core/forks.h"
 #include "agent/core/threads.h"
 #include "agent/hooks/heap.h"
@@ -69,6 +70,7 @@ static void forget_deferred(void)
     for (size_t i = 0; i < count; i++) {
         void *block = to_free[i].block;
         forget_locked(block);
+        CHECK_CHEAP(to_free_count <= i); /* what is read is not written over */
         if (!to_free[i].is_mapping && !blocks_is_slot(block))
             to_free[to_free_count++].block = block;
     }
@@ -118,11 +120,17 @@ static __attribute__((noinline)) void unlock_and_free(void)
 
 static void unlock(void)
 {
+    CHECK_CHEAP(memory_is_locked());
     if (to_free_count)
         unlock_and_free();
     else
         atomic_store_explicit(&locked, 0, memory_order_release);
     memory_self.busy = false;
+}
+
+bool memory_is_locked(void)
+{
+    return memory_self.busy && atomic_load_explicit(&locked, memory_order_relaxed);
 }
 
 /* ---- which are samples ---- */

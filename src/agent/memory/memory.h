@@ -129,4 +129,7 @@ void memory_attach(const void *block, uint32_t records, uint64_t size_bytes);
 /* A library was unloaded: its addresses may soon be another's. */
 void memory_forget_modules(void);
 
+/* For checks: does the calling thread have the lock? */
+bool memory_is_locked(void);
+
 #endif

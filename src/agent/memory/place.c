@@ -1,8 +1,10 @@
 #include "agent/memory/place.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/check.h"
 #include "agent/core/threads.h"
 #include "agent/cpu/tick.h"
+#include "agent/memory/memory.h"
 #include "os/module.h"
 #include "os/os.h"
 #include "wire/limits.h"
@@ -139,6 +141,7 @@ static uint32_t module_of(uintptr_t address)
     struct module module;
     if (module_count == MODULES_MAX || !module_find(address, &module))
         return 0;
+    CHECK_CHEAP(address - module.start < module.end - module.start);
     uint32_t id = new_module(&module);
     modules[module_count++] = (struct known_module){module.start, module.end, id};
     return id;
@@ -151,8 +154,25 @@ void place_forget_modules(void)
 
 /* ---- sites ---- */
 
+static bool is_site(const struct wire_site *site, uint32_t node, enum wire_site_kind kind,
+                    uint32_t module)
+{
+    return site->node == node && site->module == module && atomic_load(&site->kind) == kind;
+}
+
+/* For checks: no site is there twice. */
+static bool has_site(uint32_t node, enum wire_site_kind kind, uint32_t module)
+{
+    uint32_t used = atomic_load(&agent.arena.header->sections[WIRE_SITE].used);
+    for (uint32_t id = 1; id < used; id++)
+        if (is_site(arena_record(&agent.arena, WIRE_SITE, id), node, kind, module))
+            return true;
+    return false;
+}
+
 static uint32_t new_site(uint32_t node, enum wire_site_kind kind, uint32_t module)
 {
+    CHECK_COSTLY(!has_site(node, kind, module));
     uint32_t id = arena_append(&agent.arena, WIRE_SITE, 1);
     if (!id)
         return 0;
@@ -165,6 +185,7 @@ static uint32_t new_site(uint32_t node, enum wire_site_kind kind, uint32_t modul
 
 uint32_t place_site(uint32_t node, enum wire_site_kind kind, const void *caller)
 {
+    CHECK_CHEAP(memory_is_locked() && kind > WIRE_SITE_NONE && kind < WIRE_SITE_KINDS);
     uintptr_t address = (uintptr_t)caller;
     uint32_t module = 0;
     if (kind == WIRE_SITE_NATIVE && py_range_has(&agent.regions.interpreter, address))
@@ -176,8 +197,7 @@ uint32_t place_site(uint32_t node, enum wire_site_kind kind, const void *caller)
         uint32_t *entry = &sites[hash & (SITE_ENTRIES - 1)];
         if (!*entry)
             return *entry = new_site(node, kind, module);
-        const struct wire_site *site = arena_record(&agent.arena, WIRE_SITE, *entry);
-        if (site->node == node && site->module == module && atomic_load(&site->kind) == kind)
+        if (is_site(arena_record(&agent.arena, WIRE_SITE, *entry), node, kind, module))
             return *entry;
     }
     return 0;

@@ -1,6 +1,7 @@
 #include "agent/memory/records.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/check.h"
 #include "agent/memory/blocks.h"
 #include "agent/memory/place.h"
 #include "os/os.h"
@@ -98,6 +99,8 @@ static void change_live(uint32_t id, uint64_t change, bool grows, uint64_t at_ns
         set(&site->at_peak_bytes, get(&site->live_bytes));
         atomic_store_explicit(&site->peak_epoch, epoch, memory_order_relaxed);
     }
+    CHECK_CHEAP(memory_is_locked());
+    CHECK_CHEAP(grows || (change <= get(&site->live_bytes) && change <= get(&all->live_bytes)));
     uint64_t signed_change = grows ? change : (uint64_t)0 - change;
     uint32_t kind = atomic_load_explicit(&site->kind, memory_order_relaxed);
     add(&site->live_bytes, signed_change);
@@ -106,6 +109,9 @@ static void change_live(uint32_t id, uint64_t change, bool grows, uint64_t at_ns
         add(&all->live_python_bytes, signed_change);
     else if (kind == WIRE_SITE_MAPPED)
         add(&all->live_mapped_bytes, signed_change);
+    CHECK_DEBUG(get(&site->live_bytes) <= get(&all->live_bytes) &&
+                get(&all->live_python_bytes) + get(&all->live_mapped_bytes) <=
+                    get(&all->live_bytes));
     if (!grows)
         return;
     if (get(&site->live_bytes) > get(&site->most_bytes))
@@ -186,6 +192,7 @@ static uint32_t take_block(void)
 static void give_block(uint32_t id)
 {
     struct wire_block *block = block_at(id);
+    CHECK_DEBUG(id != free_blocks);
     atomic_store_explicit(&block->site, 0, memory_order_relaxed);
     block->next = free_blocks;
     free_blocks = id;
@@ -215,6 +222,7 @@ void records_release(uint32_t id)
     while (id) {
         struct wire_block *block = block_at(id);
         uint32_t next = block->next, site = atomic_load(&block->site);
+        CHECK_CHEAP(site && next != id); /* else it was released before */
         if (!has_ended) {
             change_live(site, block->bytes, false, at_ns);
             note_foot(site, WIRE_FOOT_FREED, at_ns);
@@ -231,9 +239,10 @@ void records_release(uint32_t id)
  */
 static bool extend_last(uint32_t head, uint32_t site, struct memory_sample *sample)
 {
+    if (!head || !sample->exact)
+        return false;
     struct wire_block *block = block_at(head);
-    if (!head || !sample->exact || !(block->flags & WIRE_BLOCK_EXACT) ||
-        block->from + block->bytes > sample->from)
+    if (!(block->flags & WIRE_BLOCK_EXACT) || block->from + block->bytes > sample->from)
         return false;
     uint64_t end = block->from + block->bytes;
     sample->bytes += sample->from - end;
@@ -267,6 +276,7 @@ static bool add_block(const void *block, uint32_t head, uint32_t site,
 
 bool records_add(const void *block, uint32_t site, struct memory_sample *sample)
 {
+    CHECK_CHEAP(site && sample->bytes);
     uint32_t head = records_of(block);
     uint64_t at_ns = since_start_ns();
     if (!extend_last(head, site, sample) && !add_block(block, head, site, sample, at_ns))
@@ -298,6 +308,7 @@ static uint32_t cut(uint32_t head, uint64_t size_bytes)
         struct wire_block *block = block_at(id);
         uint32_t site = atomic_load(&block->site);
         next = block->next;
+        CHECK_CHEAP(site && next != id);
         uint64_t gone = 0;
         if (block->from >= size_bytes)
             gone = block->bytes;
@@ -329,8 +340,28 @@ bool records_put(const void *block, uint32_t head, uint64_t size_bytes)
 
 /* ---- called now and then ---- */
 
+/* For checks: a record is either in use or free, and what is in use is what is live. */
+static bool books_balance(void)
+{
+    const struct wire_memory *all = totals();
+    uint32_t used = atomic_load(&agent.arena.header->sections[WIRE_BLOCK].used);
+    uint32_t in_use = 0, free_count = 0;
+    uint64_t live_bytes = 0;
+    for (uint32_t id = 1; id < used; id++) {
+        const struct wire_block *block = block_at(id);
+        bool is_in_use = atomic_load_explicit(&block->site, memory_order_relaxed) != 0;
+        in_use += is_in_use;
+        live_bytes += is_in_use ? block->bytes : 0;
+    }
+    for (uint32_t id = free_blocks; id && free_count < used; id = block_at(id)->next, free_count++)
+        if (atomic_load_explicit(&block_at(id)->site, memory_order_relaxed))
+            return false;
+    return in_use + free_count == used - 1 && live_bytes == get(&all->live_bytes);
+}
+
 void records_note_total(void)
 {
+    CHECK_COSTLY(books_balance() && blocks_are_sound());
     if (get(&totals()->live_bytes) != foot_last_live) {
         foot_skip = 0;
         note_foot(0, WIRE_FOOT_LOOK, since_start_ns());

@@ -34,7 +34,8 @@ def main():
                 child(n)
             pids.append(pid)
         for pid in pids:
-            statuses[os.waitpid(pid, 0)[1] >> 8] += 1
+            status = os.waitpid(pid, 0)[1]
+            statuses["signal %d" % (status & 127) if status & 127 else str(status >> 8)] += 1
     print(sorted(statuses.items()))
 
 

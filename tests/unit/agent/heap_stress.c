@@ -61,7 +61,7 @@ static size_t random_size(uint64_t *state)
         return r >> 8 & 0x3FFFF; /* up to 256 KiB */
     case 1:
     case 2:
-        return 4000 + (r >> 8) % 200; /* around the limit of the slots */
+        return 900 + (r >> 8) % 250; /* around the limit of the slots */
     case 3:
     case 4:
         return r >> 8 & 0x7FFF;

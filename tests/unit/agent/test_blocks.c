@@ -6,8 +6,27 @@
 #include <cmocka.h>
 
 #include "agent/memory/blocks.h"
+#include "agent/memory/memory.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* The lock is the recorder's; here nobody else is about, but where a test says so. */
+bool memory_is_locked(void)
+{
+    return true;
+}
+
+static uint32_t random_below(uint32_t limit)
+{
+    static uint64_t state = 88172645463325252u;
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return (uint32_t)(state >> 32) % limit;
+}
 
 static int set_up(void **state)
 {
@@ -111,6 +130,130 @@ static void the_table_finds_what_was_put(void **state)
     blocks_give(slot);
 }
 
+/* ---- against a model ---- */
+
+enum { HELD = 3000, TURNS = 200000, UNIT = 64 };
+
+/* Any order of taking and giving: no byte of the range has two owners, and what is kept for a slot
+ * is its own. */
+static void slots_at_random(void **state)
+{
+    static struct {
+        unsigned char *slot;
+        size_t size;
+        uint32_t record;
+    } held[HELD];
+    unsigned char *owned = calloc(blocks_range.bytes / UNIT, 1);
+    assert_non_null(owned);
+    for (uint32_t turn = 1; turn < TURNS; turn++) {
+        uint32_t which = random_below(HELD);
+        unsigned char *slot = held[which].slot;
+        size_t units = slot ? blocks_slot_bytes(slot) / UNIT : 0;
+        if (slot) {
+            assert_int_equal(*blocks_slot_size(slot), held[which].size);
+            assert_int_equal(*blocks_slot_record(slot), held[which].record);
+            memset(owned + ((uintptr_t)slot - blocks_range.start) / UNIT, 0, units);
+            blocks_give(slot);
+            held[which].slot = NULL;
+            continue;
+        }
+        size_t size = random_below(BLOCKS_SLOT_MAX) + 1, align = (size_t)1 << random_below(11);
+        slot = blocks_take(size, align);
+        assert_non_null(slot);
+        assert_true((uintptr_t)slot % align == 0 && blocks_slot_bytes(slot) >= size);
+        size_t at = ((uintptr_t)slot - blocks_range.start) / UNIT;
+        units = blocks_slot_bytes(slot) / UNIT;
+        for (size_t i = 0; i < units; i++)
+            assert_false(owned[at + i]++);
+        *blocks_slot_record(slot) = turn;
+        held[which].slot = slot;
+        held[which].size = size;
+        held[which].record = turn;
+        if (turn % 1024 == 0)
+            assert_true(blocks_are_sound());
+    }
+    for (int i = 0; i < HELD; i++)
+        if (held[i].slot)
+            blocks_give(held[i].slot);
+    assert_true(blocks_are_sound());
+    free(owned);
+}
+
+/* The table against an array: addresses as close as malloc() gives them. */
+static void the_table_at_random(void **state)
+{
+    static uint32_t kept[HELD];
+    for (uint32_t turn = 1; turn < TURNS; turn++) {
+        uint32_t which = random_below(HELD);
+        const void *block = (const void *)(uintptr_t)(0x10000 + which * 16);
+        assert_int_equal(blocks_get(block), kept[which]);
+        assert_int_equal(blocks_has(block), kept[which] != 0);
+        if (random_below(2)) {
+            if (blocks_put(block, turn))
+                kept[which] = turn;
+            else /* its bucket is full, and it was not in there */
+                assert_int_equal(kept[which], 0);
+        } else {
+            assert_int_equal(blocks_remove(block), kept[which]);
+            kept[which] = 0;
+        }
+    }
+    blocks_forget();
+}
+
+/* ---- free() looks without the lock ---- */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+enum { LOOKERS = 3, OWN = 500, LOOKS = 300 };
+
+static const void *own_block(uintptr_t thread, uintptr_t n)
+{
+    return (const void *)(0x100000 + (n * LOOKERS + thread) * 16);
+}
+
+static bool put_locked(const void *block, uint32_t record)
+{
+    pthread_mutex_lock(&lock);
+    bool ok = blocks_put(block, record);
+    pthread_mutex_unlock(&lock);
+    return ok;
+}
+
+static uint32_t remove_locked(const void *block)
+{
+    pthread_mutex_lock(&lock);
+    uint32_t record = blocks_remove(block);
+    pthread_mutex_unlock(&lock);
+    return record;
+}
+
+/* Of a block of its own each thread always gets the right answer, whatever others do to buckets
+ * that they share. */
+static void *look_for_own(void *argument)
+{
+    uintptr_t me = (uintptr_t)argument;
+    for (uint32_t turn = 1; turn <= LOOKS; turn++)
+        for (uintptr_t n = 0; n < OWN; n++) {
+            const void *block = own_block(me, n);
+            if (blocks_has(block) || !put_locked(block, turn) || !blocks_has(block) ||
+                remove_locked(block) != turn || blocks_has(block))
+                return argument ? argument : &lock;
+        }
+    return NULL;
+}
+
+static void looking_needs_no_lock(void **state)
+{
+    pthread_t threads[LOOKERS];
+    for (uintptr_t i = 0; i < LOOKERS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, look_for_own, (void *)i), 0);
+    for (int i = 0; i < LOOKERS; i++) {
+        void *wrong;
+        pthread_join(threads[i], &wrong);
+        assert_null(wrong);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -119,6 +262,9 @@ int main(void)
         cmocka_unit_test(what_is_too_large_gets_no_slot),
         cmocka_unit_test(a_class_runs_out_in_the_end),
         cmocka_unit_test(the_table_finds_what_was_put),
+        cmocka_unit_test(slots_at_random),
+        cmocka_unit_test(the_table_at_random),
+        cmocka_unit_test(looking_needs_no_lock),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,4 +1,4 @@
-/* The arena and the tables over it: growth, limits, and many writers at once. */
+/* The tables over the arena: what is found again, limits, and many writers at once. */
 #include "agent/core/tables.h"
 #include "fake_python.h"
 #include "faults.h"
@@ -8,15 +8,11 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-#include <dirent.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-static char directory[64];
+#include "arena_fixture.h"
+
+#include <pthread.h>
+
 static struct py_layout layout;
 static struct arena arena;
 static struct tables tables;
@@ -24,84 +20,16 @@ static struct tables tables;
 static int open_all(void **state)
 {
     (void)state;
-    snprintf(directory, sizeof directory, "/tmp/tables-XXXXXX");
-    if (!mkdtemp(directory) || !layout_select(&layout, 0x030c01f0, 0, 0))
-        return -1;
-    memset(&arena, 0, sizeof arena);
-    return arena_create(&arena, directory, true) && tables_init(&tables, &arena) ? 0 : -1;
+    return layout_select(&layout, 0x030c01f0, 0, 0) && fixture_open(&arena) &&
+                   tables_init(&tables, &arena)
+               ? 0
+               : -1;
 }
 
 static int close_all(void **state)
 {
     (void)state;
-    unlink(arena.path);
-    arena_unmap(&arena);
-    return rmdir(directory);
-}
-
-static void test_file(void **state)
-{
-    (void)state;
-    struct stat st;
-    assert_int_equal(stat(arena.path, &st), 0);
-    assert_int_equal(st.st_mode & 0777, 0600);
-    struct arena second = {0};
-    assert_true(arena_create(&second, directory, false)); /* the same pid again gets another name */
-    assert_string_not_equal(second.path, arena.path);
-    unlink(second.path);
-    arena_unmap(&second);
-    assert_false(arena_create(&second, "/nonexistent", false));
-    struct rlimit old, low;
-    getrlimit(RLIMIT_FSIZE, &old);
-    low = (struct rlimit){1 << 20, old.rlim_max};
-    setrlimit(RLIMIT_FSIZE, &low);
-    assert_false(arena_create(&second, directory, false)); /* and no SIGXFSZ */
-    setrlimit(RLIMIT_FSIZE, &old);
-}
-
-static void test_growth(void **state)
-{
-    (void)state;
-    struct wire_section *s = &arena.header->sections[WIRE_CELL];
-    uint32_t first = s->committed, taken = 0;
-    while (arena_append(&arena, WIRE_CELL, 1))
-        taken++;
-    assert_int_equal(taken, first - 1);
-    assert_int_equal(s->dropped, 1);
-    assert_true(arena_wants_more(&arena));
-    int fd = arena_open_again(&arena);
-    while (s->committed < s->capacity) {
-        uint32_t committed = s->committed;
-        arena_grow(&arena, fd);
-        assert_true(s->committed > committed);
-        while (arena_append(&arena, WIRE_CELL, 1))
-            taken++;
-    }
-    assert_int_equal(taken, s->capacity - 1);
-    /* Every committed byte is backed: writing the last one cannot fault. */
-    memset(arena_record(&arena, WIRE_CELL, s->capacity - 1), 1, sizeof(struct wire_cell));
-    struct stat st;
-    fstat(fd, &st);
-    assert_true((uint64_t)st.st_blocks * 512 >= (uint64_t)s->capacity * sizeof(struct wire_cell));
-    close(fd);
-    while (arena_append(&arena, WIRE_NODE, 1))
-        ;
-    arena_grow(&arena, -1); /* nothing it can do: counted */
-    assert_int_equal(arena.header->lost[WIRE_LOST_GROW], 1);
-}
-
-static void grow_fully(void)
-{
-    int fd = arena_open_again(&arena);
-    for (int i = 0; i < WIRE_SECTIONS; i++) {
-        struct wire_section *s = &arena.header->sections[i];
-        uint64_t from = s->offset + (uint64_t)s->committed * s->record_bytes;
-        assert_int_equal(
-            posix_fallocate(fd, (off_t)from, (off_t)(s->capacity - s->committed) * s->record_bytes),
-            0);
-        s->committed = s->capacity;
-    }
-    close(fd);
+    return fixture_close(&arena);
 }
 
 static void test_same_thing_same_id(void **state)
@@ -146,7 +74,7 @@ static void test_long_waits(void **state)
 static void test_nearly_full(void **state)
 {
     (void)state;
-    grow_fully();
+    fixture_grow_fully(&arena);
     uintptr_t a = (uintptr_t)fake_code(&layout, "/a.py", "a", 1);
     uintptr_t b = (uintptr_t)fake_code(&layout, "/a.py", "b", 1);
     struct py_frame frames[200];
@@ -196,7 +124,7 @@ static void *write_stacks(void *argument)
 static void test_many_writers(void **state)
 {
     (void)state;
-    grow_fully();
+    fixture_grow_fully(&arena);
     for (int i = 0; i < 32; i++) {
         char name[8];
         snprintf(name, sizeof name, "f%d", i);
@@ -238,8 +166,6 @@ static void test_many_writers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_file, open_all, close_all),
-        cmocka_unit_test_setup_teardown(test_growth, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_same_thing_same_id, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_long_waits, open_all, close_all),
         cmocka_unit_test_setup_teardown(test_nearly_full, open_all, close_all),
