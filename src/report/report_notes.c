@@ -30,8 +30,9 @@ static const struct {
     [WIRE_LOST_GROW] = {"grow", "times the recording could not grow: the disk was full"},
     [WIRE_LOST_SAMPLER] = {"sampler",
                            "processes without wait sampling: its thread could not start"},
-    [WIRE_LOST_ALLOCATION] = {"allocation",
-                              "memory samples lost: a table of the recording was full"},
+    [WIRE_LOST_ALLOCATION] =
+        {"allocation", "memory samples lost: no room in the recording, or the process forked "
+                       "for long"},
 };
 
 static const struct {

@@ -29,8 +29,8 @@ enum {
     PACE_AHEAD = 150000,  /* and at once */
     COPIES_SHIFT = 2,     /* copies are many: their intervals are longer by this */
     SPINS = 200,
-    FORK_WAIT_NS = 5000000,
-    LOOK_EVERY = 4, /* passes between two looks at the resident size */
+    FORK_WAIT_NS = 200000000, /* most forks are far shorter, also on a busy machine */
+    LOOK_EVERY = 4,           /* passes between two looks at the resident size */
 };
 
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
