@@ -117,6 +117,10 @@ test)
     need clang-format clang-format
     need clang-tidy clang-tidy
     need cppcheck cppcheck
+    libraries=/usr/lib/$(uname -m)-linux-gnu
+    need libjemalloc2 "$libraries/libjemalloc.so.2"
+    need libtcmalloc-minimal4 "$libraries/libtcmalloc_minimal.so.4"
+    need libmimalloc2.0 "$libraries/libmimalloc.so.2"
     need_venv
     install_missing
     new_enough_meson
