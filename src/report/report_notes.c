@@ -129,9 +129,7 @@ void report_notes_add(struct report *report, const struct recording *recording)
         report->dropped[k] += recording->sections[k].dropped;
     note_python(report, &recording->header);
     if (atomic_load(&recording->header.flags) & WIRE_PROCESS_CONFINED)
-        report_note(report,
-                    "process %d installed a seccomp filter: it is in here up to that moment",
-                    (int)recording->header.pid);
+        report->confined++;
     note_damage(report, recording);
 }
 
@@ -173,6 +171,11 @@ void report_notes_finish(struct report *report)
     if (report->unreadable > UNREADABLE_NOTED_MAX)
         report_note(report, "%llu more recordings were damaged",
                     (unsigned long long)(report->unreadable - UNREADABLE_NOTED_MAX));
+    if (report->confined)
+        report_note(report, "%llu %s a seccomp filter, and %s in here up to that moment",
+                    (unsigned long long)report->confined,
+                    report->confined == 1 ? "process installed" : "processes installed",
+                    report->confined == 1 ? "is" : "are");
     if (report->has_jit)
         report_note(report, "CPython's JIT is on: lines inside hot loops are approximate");
     note_running(report);

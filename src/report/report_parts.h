@@ -105,6 +105,7 @@ struct report {
 
     uint64_t harvested; /* by the session's launcher, when this report began */
     uint64_t lost[WIRE_LOSSES], dropped[WIRE_SECTIONS], unreadable;
+    uint64_t confined; /* processes that a seccomp filter kept us out of */
     bool has_jit;
     struct report_interpreter *interpreters;
     size_t interpreter_count, interpreter_cap;
