@@ -11,6 +11,7 @@
 #include "agent/hooks/confine.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/forks.h"
 #include "agent/core/stop.h"
 #include "agent/waits/sampler.h"
 
@@ -50,9 +51,10 @@ static bool setns_needs_one_thread(int type)
     return !type || type & CLONE_NEWUSER;
 }
 
+/* A vfork() child is a process of its own, in which the sampler is not. */
 static bool step_aside(bool is_needed)
 {
-    return is_needed && atomic_load(&agent.active) && sampler_stop();
+    return is_needed && atomic_load(&agent.active) && !forks_is_guest() && sampler_stop();
 }
 
 static void step_back(bool was_there)
