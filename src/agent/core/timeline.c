@@ -78,9 +78,9 @@ void timeline_add(struct timeline_cursor *cursor, uint16_t thread, uint32_t node
     atomic_fetch_sub(&writers, 1);
 }
 
-static void keep_every_other(struct wire_section *section, uint32_t used)
+static void keep_every_other(struct wire_section *section)
 {
-    uint32_t kept = 1;
+    uint32_t used = atomic_load(&section->used), kept = 1;
     for (uint32_t i = 1; i < used; i += 2)
         *entry_at(kept++) = *entry_at(i);
     for (uint32_t i = kept; i < used; i++)
@@ -92,12 +92,11 @@ void timeline_compact(void)
 {
     struct wire_header *header = agent.arena.header;
     struct wire_section *section = &header->sections[WIRE_LOG];
-    uint32_t used = atomic_load(&section->used);
-    if (used < section->capacity - section->capacity / 16)
+    if (atomic_load(&section->used) < section->capacity - section->capacity / 16)
         return;
     atomic_store(&is_closed, 1);
     if (!atomic_load(&writers)) { /* else somebody is in the middle of it: next pass */
-        keep_every_other(section, used);
+        keep_every_other(section);
         atomic_fetch_add(&header->log_stride, atomic_load(&header->log_stride));
         atomic_fetch_add(&epoch, 1);
     }
