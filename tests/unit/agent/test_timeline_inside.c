@@ -163,13 +163,14 @@ static void test_old_cursors(void **state)
 {
     (void)state;
     struct timeline_cursor old = {0};
-    timeline_add(&old, THREAD, NODE, WIRE_CPU_PYTHON, now_ns, 10 * MS); /* the first stays, */
+    uint64_t then_ns = now_ns;
+    timeline_add(&old, THREAD, NODE, WIRE_CPU_PYTHON, then_ns, 10 * MS); /* the first stays, */
     uint32_t full = fill(), kept = (full + 1) / 2;
     timeline_compact();
     assert_int_equal(entries(), kept);
     assert_int_equal(agent.arena.header->log_stride, 2);
     old.skip = 0;
-    timeline_add(&old, THREAD, NODE, WIRE_CPU_PYTHON, now_ns, 10 * MS); /* and is not trusted */
+    timeline_add(&old, THREAD, NODE, WIRE_CPU_PYTHON, then_ns, 10 * MS); /* and is not trusted */
     assert_int_equal(entry(1)->count, 1);
     assert_int_equal(old.id, kept + 1);
     assert_int_equal(entry(old.id)->count, 2); /* stands for the one that is skipped */
