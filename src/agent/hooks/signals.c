@@ -24,7 +24,7 @@ struct wish {
     struct sigaction copies[2];
 };
 
-static struct wish wishes[4];
+static struct wish wishes[SIGNALS_SHARED];
 static _Atomic bool installed;
 static struct lock changing;
 static __thread bool wants_blocked __attribute__((tls_model("initial-exec")));
@@ -47,8 +47,8 @@ void signals_init(void)
     *(void **)&real_pthread_sigmask = dlsym(RTLD_NEXT, "pthread_sigmask");
     *(void **)&real_sigprocmask = dlsym(RTLD_NEXT, "sigprocmask");
     *(void **)&real_sigtimedwait = dlsym(RTLD_NEXT, "sigtimedwait");
-    const int numbers[] = {os_sample_signal(), SIGSEGV, SIGBUS, SIGILL};
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+    const int numbers[SIGNALS_SHARED] = {os_sample_signal(), SIGSEGV, SIGBUS, SIGILL};
+    for (int i = 0; i < SIGNALS_SHARED; i++)
         wishes[i].signal = numbers[i];
 }
 
@@ -84,7 +84,7 @@ static struct wish *wish_for(int signal)
 {
     if (!atomic_load_explicit(&installed, memory_order_acquire))
         return NULL;
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
+    for (int i = 0; i < SIGNALS_SHARED; i++)
         if (wishes[i].signal == signal)
             return &wishes[i];
     return NULL;
@@ -153,14 +153,16 @@ static void pass_on(struct wish *wish, siginfo_t *info, void *ucontext)
         return;
     }
     if (action.sa_flags & SA_RESETHAND) {
-        struct sigaction standard;
-        memset(&standard, 0, sizeof standard);
+        struct sigaction standard = action;
+        standard.sa_handler = SIG_DFL;
         change_wish(wish, &standard, NULL);
     }
-    sigset_t mask = action.sa_mask, before;
-    if (!(action.sa_flags & SA_NODEFER))
-        sigaddset(&mask, wish->signal);
-    real_pthread_sigmask(SIG_BLOCK, &mask, &before);
+    sigset_t own, before;
+    sigemptyset(&own);
+    sigaddset(&own, wish->signal);
+    /* On the way here the timers' signal is blocked, the others are not. */
+    real_pthread_sigmask(action.sa_flags & SA_NODEFER ? SIG_UNBLOCK : SIG_BLOCK, &own, &before);
+    real_pthread_sigmask(SIG_BLOCK, &action.sa_mask, NULL);
     if (action.sa_flags & SA_SIGINFO)
         action.sa_sigaction(wish->signal, info, ucontext);
     else
@@ -294,7 +296,7 @@ bool signals_install(void)
 {
     bool ok = true;
     atomic_store(&installed, false);
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++) {
+    for (int i = 0; i < SIGNALS_SHARED; i++) {
         ok &= install(&wishes[i], &wishes[i].copies[0]);
         atomic_store(&wishes[i].current, 0);
     }
@@ -307,10 +309,11 @@ void signals_before_exec(struct signals_exec *exec)
 {
     struct sigaction now, ignore = {.sa_handler = SIG_IGN};
     exec->is_masked = signals_sample_is_blocked();
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
-        if (wish_for(wishes[i].signal) && is_wished(&wishes[i], SIG_IGN) &&
-            !real_sigaction(wishes[i].signal, NULL, &now) && (now.sa_flags & SA_SIGINFO))
-            real_sigaction(wishes[i].signal, &ignore, NULL);
+    for (int i = 0; i < SIGNALS_SHARED; i++)
+        exec->is_ignored[i] = wish_for(wishes[i].signal) && is_wished(&wishes[i], SIG_IGN) &&
+                              !real_sigaction(wishes[i].signal, NULL, &now) &&
+                              (now.sa_flags & SA_SIGINFO) &&
+                              !real_sigaction(wishes[i].signal, &ignore, NULL);
     if (!exec->is_masked)
         return;
     sigset_t ours;
@@ -323,8 +326,8 @@ void signals_after_exec(const struct signals_exec *exec)
 {
     if (exec->is_masked)
         signals_restore(&exec->mask);
-    for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
-        if (wish_for(wishes[i].signal) && is_wished(&wishes[i], SIG_IGN))
+    for (int i = 0; i < SIGNALS_SHARED; i++)
+        if (exec->is_ignored[i])
             install(&wishes[i], NULL);
 }
 
@@ -364,6 +367,7 @@ AGENT_EXPORT sighandler_t signal(int number, sighandler_t handler)
     memset(&to, 0, sizeof to);
     to.sa_handler = handler;
     to.sa_flags = SA_RESTART;
+    sigaddset(&to.sa_mask, number); /* as libc does */
     return change_action(wish, &to, &was) ? SIG_ERR : was.sa_handler;
 }
 

@@ -29,9 +29,12 @@ void signals_in_child(bool is_recorded); /* see forks.h */
  * Around an exec: what the program has blocked and ignored is passed on to the new
  * image by the kernel, so for that moment the kernel must know it / it failed.
  */
+enum { SIGNALS_SHARED = 4 };
 struct signals_exec {
     sigset_t mask;
     bool is_masked;
+    bool is_ignored[SIGNALS_SHARED]; /* what was told to the kernel: a vfork() child may have told
+                                        it otherwise itself */
 };
 void signals_before_exec(struct signals_exec *exec);
 void signals_after_exec(const struct signals_exec *exec);

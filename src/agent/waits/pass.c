@@ -114,7 +114,7 @@ static void observe(struct pass *pass, struct thread *thread)
     uint32_t serial = atomic_load(&thread->serial);
     thread->wait_ns = thread->starve_ns = thread->charge_ns = 0;
     thread->before_node = thread->placed ? thread->wait_node : 0;
-    thread->before_kind = thread->wait_kind;
+    thread->before_kind = thread->placed ? thread->wait_kind : 0;
     thread->placed = thread->runnable = false;
     if (serial != thread->seen_serial) {
         adopt(thread, serial);
@@ -151,6 +151,13 @@ static void observe(struct pass *pass, struct thread *thread)
     pass->external += waits_outside(thread);
 }
 
+/* Do the sampler's fields speak of the thread that has the entry?  Not if that began after threads
+ * were looked at, in the entry of another; but if it has ended since. */
+static bool is_observed(const struct thread *thread)
+{
+    return thread->seen_serial && thread->seen_serial == atomic_load(&thread->serial);
+}
+
 /*
  * The time in which no thread of any process ran is charged once, in the first
  * process: to its main thread if that waits for the outside world; else to the
@@ -171,8 +178,7 @@ static void charge(struct pass *pass)
     }
     for (unsigned i = 0; i < threads_used(); i++) {
         struct thread *thread = threads_at(i);
-        if (atomic_load(&thread->state) == THREAD_LIVE &&
-            (pass->runnable ? thread->runnable : waits_outside(thread)))
+        if (is_observed(thread) && (pass->runnable ? thread->runnable : waits_outside(thread)))
             thread->charge_ns = idle_ns / sharers;
     }
 }
@@ -249,7 +255,7 @@ static void settle(const struct pass *pass, struct thread *thread)
 /* A thread is gone: what it waited since the last pass goes where it was last seen waiting. */
 static void settle_ended(const struct pass *pass, struct thread *thread)
 {
-    if (thread->seen_serial == atomic_load(&thread->serial)) {
+    if (is_observed(thread)) {
         uint64_t used_ns = thread->end_cpu_ns - thread->pass_cpu_ns;
         uint64_t wall_ns = thread->end_wall_ns - thread->pass_wall_ns;
         if (wall_ns > used_ns)
@@ -278,7 +284,7 @@ void pass_look(struct pass *pass)
     }
     charge(pass);
     for (unsigned i = 0; i < used; i++)
-        if (atomic_load(&threads_at(i)->state) == THREAD_LIVE)
+        if (is_observed(threads_at(i)))
             settle(pass, threads_at(i));
 }
 

@@ -1,6 +1,7 @@
 #include "agent/waits/sampler.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/forks.h"
 #include "agent/core/lock.h"
 #include "agent/core/threads.h"
 #include "agent/core/timeline.h"
@@ -203,6 +204,7 @@ void sampler_start(void)
 bool sampler_stop(void)
 {
     sigset_t before;
+    forks_check(); /* in a child nobody told us of there is none */
     signals_block(&before);
     lock_take(&starting);
     bool was_there = atomic_load(&agent.has_sampler);
