@@ -241,11 +241,11 @@ static void want_growth(void)
     wait_until(&is_inside);
 }
 
-static void allocate(void)
+static void allocate_times(size_t count)
 {
     enum { HELD = 32 };
     void *held[HELD] = {0};
-    for (size_t i = 0; i < 40 * HELD; i++) {
+    for (size_t i = 0; i < count; i++) {
         size_t size = 1 + i * i * 37 % (i % 400 ? 3000 : 100000);
         void **block = &held[i % HELD];
         free(i % 3 ? *block : NULL);
@@ -255,6 +255,16 @@ static void allocate(void)
     }
     for (size_t i = 0; i < HELD; i++)
         free(held[i]);
+}
+
+static void allocate(void)
+{
+    allocate_times(1500);
+}
+
+static void allocate_little(void)
+{
+    allocate_times(100);
 }
 
 /* Blocks of the parent's, which a child frees: they are not on its books. */
@@ -355,12 +365,14 @@ static unsigned live_threads(void)
     return count;
 }
 
-/* Nothing in the tables may be of the parent's arena. */
+/* Nothing in the tables may be of the parent's arena.  (A sample may add to them meanwhile.) */
 static void check_tables(void)
 {
-    uint32_t nodes = agent.arena.header->sections[WIRE_NODE].used;
-    for (_Atomic uint32_t *entry = agent.tables.nodes; entry < agent.tables.cells; entry++)
-        CHECK(*entry < nodes);
+    const struct wire_section *nodes = &agent.arena.header->sections[WIRE_NODE];
+    for (_Atomic uint32_t *entry = agent.tables.nodes; entry < agent.tables.cells; entry++) {
+        uint32_t id = *entry;
+        CHECK(id < nodes->used);
+    }
 }
 
 static void check_recording(void)
@@ -519,6 +531,8 @@ static void fork_inside(const struct section *section, bool by_fork)
     if (status)
         fail_at(WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the child failed", __LINE__);
     CHECK(!pthread_join(thread, NULL));
+    while (tasks() > 2) /* a thread that was joined is there for some microseconds more */
+        sched_yield();
     uint64_t samples = agent.arena.header->memory.samples;
     use_everything();
     CHECK(agent.arena.header->memory.samples > samples);
@@ -531,19 +545,33 @@ static void say_many_objects(void)
     duty_count(1000000, 10000000);
 }
 
+/* Held by the parent while a child runs, which else would hardly get a processor. */
+static pthread_mutex_t resting = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic unsigned long steps;
+
 /* What makes forks slow is not done so often. */
 static void *do_everything(void *argument)
 {
-    static void (*const often[])(void) = {change_handler, log_something, allocate, add_node,
+    static void (*const often[])(void) = {change_handler, log_something, allocate_little, add_node,
                                           say_many_objects};
     static void (*const seldom[])(void) = {map, restart_sampler, run_thread, run_shell};
     enum { OFTEN = sizeof often / sizeof *often, SELDOM = sizeof seldom / sizeof *seldom };
     for (uintptr_t i = (uintptr_t)argument;; i++) {
+        pthread_mutex_lock(&resting);
+        pthread_mutex_unlock(&resting);
+        steps++;
         often[i % OFTEN]();
         if (i % 64 == 0)
             seldom[i / 64 % SELDOM]();
     }
     return NULL;
+}
+
+/* So that children are born at any moment. */
+static void let_others_work(unsigned long turn)
+{
+    for (unsigned long end = steps + turn * 2654435761u / 65536 % 32; steps < end;)
+        sched_yield();
 }
 
 static void remove_recording(pid_t pid)
@@ -557,7 +585,7 @@ static _Noreturn void be_short_child(void)
 {
     setpgid(0, 0);
     change_handler();
-    allocate();
+    allocate_little();
     map();
     _exit(0);
 }
@@ -573,16 +601,19 @@ static void stress(unsigned long count)
     }
     for (unsigned long i = 0; i < count; i++) {
         int status = -1;
+        let_others_work(i);
         alarm(PATIENCE_SEC);
         child = make_child(i % 8);
         if (!child)
             be_short_child();
+        pthread_mutex_lock(&resting);
         while (waitpid(child, &status, 0) < 0)
             CHECK(errno == EINTR);
         if (status) {
             fprintf(stderr, "fork_sections: child %lu: status %d\n", i, status);
             syscall(SYS_exit_group, 1);
         }
+        pthread_mutex_unlock(&resting);
         remove_recording(child);
         child = 0;
         agent.arena.header->log_stride = 1; /* and is soon thinned out again */
