@@ -43,17 +43,26 @@ static str_id version_text(struct intern *strings, uint32_t python_hex)
     return intern_cstr(strings, text);
 }
 
+/* The clock when the process was last heard of.  The sampler writes that down, and samples may have
+ * come since: it may not have had a processor before the process ended by exec or a signal. */
+static uint64_t last_cpu_ns(const struct wire_header *header, double sampled_cpu_sec)
+{
+    uint64_t beat_ns = atomic_load(&header->beat_cpu_ns);
+    uint64_t sampled_ns = header->start_cpu_ns + (uint64_t)(sampled_cpu_sec * 1e9);
+    return beat_ns > sampled_ns ? beat_ns : sampled_ns;
+}
+
 /* A pid's CPU clock runs on over exec: the earlier image's time is not the later one's start-up.
  * (A clock that is behind belongs to another process that got the same pid.) */
 static uint64_t cpu_before_ns(struct report *report, const struct wire_header *header,
-                              enum report_fate fate)
+                              uint64_t end_ns, enum report_fate fate)
 {
     uint64_t key = (uint64_t)(uint32_t)header->pid, before_ns = 0;
     const uint64_t *known = map_get(&report->cpu_end_ns, key);
     if (known && *known <= header->start_cpu_ns)
         before_ns = *known;
     if (fate == REPORT_REPLACED)
-        *map_put(&report->cpu_end_ns, key, NULL) = atomic_load(&header->beat_cpu_ns);
+        *map_put(&report->cpu_end_ns, key, NULL) = end_ns;
     return before_ns;
 }
 
@@ -133,7 +142,8 @@ void report_run_add(struct report *report, const struct recording *recording,
                     double sampled_cpu_sec, enum report_fate fate)
 {
     const struct wire_header *header = &recording->header;
-    uint64_t before_ns = cpu_before_ns(report, header, fate);
+    uint64_t end_ns = last_cpu_ns(header, sampled_cpu_sec);
+    uint64_t before_ns = cpu_before_ns(report, header, end_ns, fate);
     uint32_t flags = atomic_load(&header->flags);
     struct report_process process = {
         .row =
@@ -143,7 +153,7 @@ void report_run_add(struct report *report, const struct recording *recording,
                 .count = 1,
                 .python = version_text(&report->profile->strings, header->python_hex),
                 .elapsed_sec = (double)atomic_load(&header->on_ns) / 1e9,
-                .cpu_sec = since(before_ns, atomic_load(&header->beat_cpu_ns)),
+                .cpu_sec = since(before_ns, end_ns),
                 .startup_sec = since(before_ns, header->start_cpu_ns),
                 .sampled_cpu_sec = sampled_cpu_sec,
                 .peak_rss_bytes = atomic_load(&header->peak_rss_bytes),

@@ -351,6 +351,25 @@ static void other_lines_than_newline(void **state)
     profile_release(&profile);
 }
 
+/* A process that was sampled and never heard of otherwise used what was sampled, at least. */
+static void samples_after_the_last_beat(void **state)
+{
+    struct arena_make make;
+    arena_make_init(&make, PID + 10);
+    make.header.start_cpu_ns = 20 * MS;
+    make.header.beat_cpu_ns = 21 * MS;
+    uint32_t code = arena_make_code(&make, script, "<module>", 1, 14);
+    arena_make_cell(&make, arena_make_frame(&make, 0, code, 14), WIRE_CPU_PYTHON, 5, 50 * MS, 0);
+    put(&make, PID + 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    close_to(profile.processes[0].cpu_sec, 0.07);
+    close_to(profile.cpu_sec, 0.07);
+    close_to(profile.unsampled_sec, 0);
+    profile_release(&profile);
+}
+
 /* Two images of one pid (exec), and a forked child; clocks, threads, losses. */
 static void the_run_itself(void **state)
 {
@@ -1019,6 +1038,7 @@ int main(void)
         cmocka_unit_test(nothing_traced_says_why),
         cmocka_unit_test(other_lines_than_newline),
         cmocka_unit_test(the_run_itself),
+        cmocka_unit_test(samples_after_the_last_beat),
         cmocka_unit_test(stamps_are_a_fair_choice),
         cmocka_unit_test(too_many_runs_are_thinned),
         cmocka_unit_test(deep_stacks_are_bounded),
