@@ -401,9 +401,12 @@ static void check_sites(void)
     unsigned by_libraries = 0;
     for (uint32_t id = 1; id < all[WIRE_SITE].used; id++) {
         const struct wire_site *site = arena_record(&agent.arena, WIRE_SITE, id);
+        if (!site->module)
+            continue;
+        CHECK(site->module < all[WIRE_MODULE].used);
         const struct wire_module *module = arena_record(&agent.arena, WIRE_MODULE, site->module);
-        CHECK(!site->module || (site->module < all[WIRE_MODULE].used && module->end));
-        by_libraries += site->module != 0;
+        CHECK(module->end);
+        by_libraries++;
     }
     CHECK(agent.arena.header->memory.samples && by_libraries);
 }
