@@ -48,7 +48,7 @@ static void test_statuses(void **state)
         assert_int_equal(functions[OURS](command), functions[LIBCS](command));
     }
     assert_int_equal(WEXITSTATUS(functions[OURS]("no-such-command 2>/dev/null")), 127);
-    assert_true(functions[OURS](NULL) && functions[LIBCS](NULL));
+    assert_int_equal(functions[OURS](NULL), functions[LIBCS](NULL));
 }
 
 /* ---- signals ---- */
@@ -84,6 +84,30 @@ static sighandler_t handler_of(int number)
     return now.sa_handler;
 }
 
+/* What a command prints. */
+static char *printed_by(system_function *function, const char *command)
+{
+    int ends[2], saved = dup(STDOUT_FILENO);
+    assert_int_equal(pipe(ends), 0);
+    fflush(stdout);
+    dup2(ends[1], STDOUT_FILENO);
+    int status = function(command);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    close(ends[1]);
+    assert_int_equal(status, 0);
+    enum { ROOM = 65536 };
+    char *text = calloc(1, ROOM);
+    size_t length = 0;
+    for (ssize_t got; (got = read(ends[0], text + length, ROOM - length - 1)) > 0;)
+        length += (size_t)got;
+    close(ends[0]);
+    for (size_t i = 0; i < length; i++)
+        if (!text[i])
+            text[i] = '\n';
+    return text;
+}
+
 static void test_interrupts_are_ignored(void **state)
 {
     (void)state;
@@ -114,6 +138,11 @@ static void test_child_signals_wait(void **state)
         sigprocmask(SIG_BLOCK, NULL, &now);
         assert_int_equal(sigismember(&now, SIGCHLD), 0);
     }
+    for (int i = 0; i < FUNCTIONS; i++) { /* the thread that waits has it blocked */
+        char *text = printed_by(functions[i], "sed -n 's/SigBlk:.//p' /proc/$PPID/status");
+        assert_int_equal(strtoull(text, NULL, 16), (uint64_t)1 << (SIGCHLD - 1));
+        free(text);
+    }
     handle(SIGCHLD, SIG_IGN); /* nobody's status is kept */
     for (int i = 0; i < FUNCTIONS; i++) {
         assert_int_equal(functions[i]("exit 7"), -1);
@@ -125,29 +154,6 @@ static void test_child_signals_wait(void **state)
 /* ---- what the shell gets ---- */
 
 /* Its environment, and which signals it has blocked and ignores. */
-static char *seen_by_shell(system_function *function)
-{
-    int ends[2], saved = dup(STDOUT_FILENO);
-    assert_int_equal(pipe(ends), 0);
-    fflush(stdout);
-    dup2(ends[1], STDOUT_FILENO);
-    int status = function("exec " SHOW " word");
-    dup2(saved, STDOUT_FILENO);
-    close(saved);
-    close(ends[1]);
-    assert_int_equal(status, 0);
-    enum { ROOM = 65536 };
-    char *text = calloc(1, ROOM);
-    size_t length = 0;
-    for (ssize_t got; (got = read(ends[0], text + length, ROOM - length - 1)) > 0;)
-        length += (size_t)got;
-    close(ends[0]);
-    for (size_t i = 0; i < length; i++)
-        if (!text[i])
-            text[i] = '\n';
-    return text;
-}
-
 static void test_what_the_shell_gets(void **state)
 {
     (void)state;
@@ -159,7 +165,8 @@ static void test_what_the_shell_gets(void **state)
     for (int i = 0; i < 3; i++) {
         handle(SIGINT, outside[i]);
         handle(SIGQUIT, outside[(i + 1) % 3]);
-        char *ours = seen_by_shell(functions[OURS]), *theirs = seen_by_shell(functions[LIBCS]);
+        char *ours = printed_by(functions[OURS], "exec " SHOW " word");
+        char *theirs = printed_by(functions[LIBCS], "exec " SHOW " word");
         assert_string_equal(ours, theirs);
         free(ours);
         free(theirs);
