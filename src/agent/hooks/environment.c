@@ -121,12 +121,14 @@ static size_t count_of(char *const *list)
     return n;
 }
 
+/* The last one, as for the loader. */
 static const char *preload_of(char *const *env)
 {
+    const char *last = NULL;
     for (; env && *env; env++)
         if (starts_with(*env, PRELOAD))
-            return *env + strlen(PRELOAD);
-    return NULL;
+            last = *env + strlen(PRELOAD);
+    return last;
 }
 
 /* Room for the new list and the text of its LD_PRELOAD entry; 0: pass the old one on. */
