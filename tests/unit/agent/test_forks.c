@@ -62,5 +62,8 @@ int main(int argc, char **argv)
         tests[2 * i + 1] = (struct CMUnitTest){mem_format("clone_inside_%s", sections[i]),
                                                test_clone, NULL, NULL, name};
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    for (int i = 0; i < 2 * SECTIONS; i++)
+        free((char *)(uintptr_t)tests[i].name);
+    return failed;
 }
