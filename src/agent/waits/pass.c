@@ -246,6 +246,7 @@ static void settle(const struct pass *pass, struct thread *thread)
     else if (thread->pending_ns > PENDING_MAX_NS && cpu_node)
         add_pending(thread, cpu_node, WIRE_WAIT_OTHER, 1, pass->now_ns);
     /* Else it was caught running: the wait goes where the thread is next found waiting. */
+    thread->wait_ns = 0; /* it is on the books */
     if (thread->record) {
         struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
         atomic_store_explicit(&record->waited_ns, thread->waited_ns, memory_order_relaxed);
@@ -288,24 +289,30 @@ void pass_look(struct pass *pass)
             settle(pass, threads_at(i));
 }
 
+/* What the thread does counts from now on. */
+static void begin_at(struct thread *thread, uint64_t now_ns)
+{
+    adopt(thread, atomic_load(&thread->serial));
+    thread->pass_wall_ns = now_ns;
+    os_thread_cpu_of(thread->tid, &thread->pass_cpu_ns);
+    os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &thread->starved_ns);
+}
+
 /* While switched off: let time pass without charging it. */
 void pass_skip(uint64_t now_ns)
 {
-    for (unsigned i = 0; i < threads_used(); i++) {
-        struct thread *thread = threads_at(i);
-        if (atomic_load(&thread->state) != THREAD_LIVE)
-            continue;
-        adopt(thread, atomic_load(&thread->serial));
-        thread->pass_wall_ns = now_ns;
-        os_thread_cpu_of(thread->tid, &thread->pass_cpu_ns);
-        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &thread->starved_ns);
-    }
+    for (unsigned i = 0; i < threads_used(); i++)
+        if (atomic_load(&threads_at(i)->state) == THREAD_LIVE)
+            begin_at(threads_at(i), now_ns);
 }
 
 void pass_begin(uint64_t now_ns, bool may_keep_descriptors)
 {
     keep_descriptors = may_keep_descriptors;
-    for (unsigned i = 0; i < threads_used(); i++)
-        threads_at(i)->seen_serial = 0; /* descriptors it had are those of a sampler before */
-    pass_skip(now_ns);
+    for (unsigned i = 0; i < threads_used(); i++) {
+        struct thread *thread = threads_at(i);
+        thread->syscall_fd = thread->delay_fd = -1; /* numbers they were for a sampler before */
+        if (atomic_load(&thread->state) == THREAD_LIVE && !is_observed(thread))
+            begin_at(thread, now_ns);
+    }
 }

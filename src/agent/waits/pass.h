@@ -19,8 +19,9 @@ struct pass {
     bool any_moved, any_waited;
 };
 
-/* The calling thread is the sampler from now on: what threads did so far is not looked at.  Whether
- * it may keep files open between passes. */
+/* The calling thread is the sampler from now on.  What threads did up to now_ns is not looked at;
+ * of those that a sampler before knew, not what it has looked at.  Whether files may be kept open
+ * between passes. */
 void pass_begin(uint64_t now_ns, bool may_keep_descriptors);
 
 void pass_look(struct pass *pass);

@@ -99,9 +99,11 @@ static void begin(struct course *course)
     memory_disown();
     os_private_directory();
     bool may_keep = os_private_descriptors();
+    const struct wire_header *header = agent.arena.header;
     *course = (struct course){
-        .last_ns = atomic_load(&agent.arena.header->beat_mono_ns),
-        .last_cpu_ns = read_clocks().program_ns,
+        /* from the last beat on, whoever noted it */
+        .last_ns = atomic_load(&header->beat_mono_ns),
+        .last_cpu_ns = atomic_load(&header->beat_cpu_ns) - atomic_load(&header->sampler_cpu_ns),
         .last_session_ns = atomic_load(&agent.control->cpu_ns),
         .arena_fd = may_keep ? arena_open_again(&agent.arena) : -1,
     };

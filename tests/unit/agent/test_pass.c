@@ -669,21 +669,43 @@ static void test_switched_off(void **state)
     assert_int_equal(sum_at(ANY, WIRE_WAIT_STARVED).ns, 0);
 }
 
-/* Another sampler thread: what was before it has been told, or not, by the one before. */
+/* Another sampler thread goes on where the one before had looked last. */
 static void test_another_sampler(void **state)
 {
     (void)state;
-    begin(1);
+    begin(3);
     wait_at(0, 0, SYS_clock_nanosleep);
+    wait_at(2, 0, SYS_recvfrom);
     passes(5);
     int fd = dup(0);
     world[0].entry.syscall_fd = fd; /* what a number of a table that is gone means here */
     now_ns += 3 * MS;
-    pass_begin(now_ns, false);
+    world[1].cpu_ns += 3 * MS;          /* it runs all the time */
+    world[2].entry.state = THREAD_FREE; /* ended while there was no sampler */
+    pass_begin(now_ns - 3 * MS, false);
     assert_int_equal(world[0].entry.syscall_fd, -1);
     assert_int_equal(close(fd), 0);
+    world[1].cpu_ns += 7 * MS;
+    now_ns -= 3 * MS;
+    passes(1);
+    assert_sum(sum_at(at_of(0, 0), WIRE_WAIT_SLEEP), 60 * MS, 50 * MS);
+    assert_about(sum_at(at_of(2, 0), WIRE_WAIT_SOCKET).ns, 50 * MS);
+    assert_about(world[1].entry.waited_ns, 50 * MS);
+    assert_about(sum_at(ANY, ANY).charged_ns, idle_ns);
+}
+
+/* It ended while another one was started, and told nobody. */
+static void test_ended_between_samplers(void **state)
+{
+    (void)state;
+    begin(2);
+    wait_at(0, 0, SYS_futex);
+    wait_at(1, 0, SYS_recvfrom);
     passes(5);
-    assert_sum(sum_at(at_of(0, 0), WIRE_WAIT_SLEEP), 100 * MS, 100 * MS);
+    world[1].entry.state = THREAD_FREE;
+    passes(5);
+    assert_about(sum_at(at_of(1, 0), WIRE_WAIT_SOCKET).ns, 50 * MS);
+    assert_about(sum_at(ANY, ANY).charged_ns, idle_ns);
 }
 
 /* ---- any course of things ---- */
@@ -795,6 +817,7 @@ int main(void)
         CASE(test_ends_in_the_middle),
         CASE(test_switched_off),
         CASE(test_another_sampler),
+        CASE(test_ended_between_samplers),
         CASE(test_any_course),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,454 @@
+/*
+ * The sampler's thread: a real one, which sleeps until the test lets it make a pass, on clocks that
+ * are made up.  What a pass finds is test_pass.c's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "agent/core/agent.h"
+#include "agent/core/forks.h"
+#include "agent/core/threads.h"
+#include "agent/core/timeline.h"
+#include "agent/hooks/signals.h"
+#include "agent/memory/duty.h"
+#include "agent/memory/memory.h"
+#include "agent/waits/pass.h"
+#include "agent/waits/sampler.h"
+#include "arena_fixture.h"
+#include "os/os.h"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+
+struct agent agent;
+
+enum { MS = 1000000, INTERVAL_NS = 10 * MS };
+
+/* ---- the world ---- */
+
+static struct wire_control control;
+static struct thread thread;
+static _Atomic uint64_t mono_ns, program_ns, sampler_ns; /* sampler_ns: of all there were */
+static _Atomic uint64_t ended_ns;                        /* of those that have ended */
+static _Atomic unsigned sleeps, allowed;                 /* passes */
+static _Atomic uint64_t asked_ns;                        /* the last sleep */
+static _Atomic bool moves, waits;                        /* what passes find */
+
+static struct {
+    unsigned begun, looked, skipped, compacted;
+    uint64_t begun_at_ns, wall_ns, cpu_ns, last_now_ns;
+} seen;
+
+uint64_t __wrap_os_mono_ns(void);
+uint64_t __wrap_os_process_cpu_ns(void);
+uint64_t __wrap_os_thread_cpu_ns(void);
+void __wrap_os_sleep(uint64_t ns, _Atomic uint32_t *word);
+
+uint64_t __wrap_os_mono_ns(void)
+{
+    return mono_ns;
+}
+
+uint64_t __wrap_os_process_cpu_ns(void)
+{
+    return program_ns + sampler_ns;
+}
+
+uint64_t __wrap_os_thread_cpu_ns(void)
+{
+    return sampler_ns - ended_ns; /* only the sampler asks */
+}
+
+void __wrap_os_sleep(uint64_t ns, _Atomic uint32_t *word)
+{
+    asked_ns = ns;
+    sleeps++;
+    while (!allowed && !*word)
+        sched_yield();
+    allowed = 0;
+}
+
+void duty_sleep(uint64_t sleep_ns)
+{
+    sampler_pause(sleep_ns);
+}
+
+void pass_begin(uint64_t now_ns, bool may_keep_descriptors)
+{
+    seen.begun += may_keep_descriptors;
+    seen.begun_at_ns = now_ns;
+}
+
+void pass_look(struct pass *pass)
+{
+    seen.looked++;
+    seen.wall_ns += pass->wall_ns;
+    seen.cpu_ns += pass->cpu_ns;
+    seen.last_now_ns = pass->now_ns;
+    pass->any_moved = moves;
+    pass->any_waited = waits;
+}
+
+void pass_skip(uint64_t now_ns)
+{
+    seen.skipped++;
+    seen.last_now_ns = now_ns;
+}
+
+void timeline_compact(void)
+{
+    seen.compacted++;
+}
+
+struct thread *threads_at(unsigned index)
+{
+    (void)index;
+    return &thread;
+}
+
+unsigned threads_used(void)
+{
+    return 1;
+}
+
+void memory_disown(void)
+{
+}
+
+void memory_pass(uint64_t now_mono_ns)
+{
+    (void)now_mono_ns;
+}
+
+void forks_check(void)
+{
+}
+
+void signals_in_sampler(void)
+{
+}
+
+void signals_block(sigset_t *before)
+{
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+
+void signals_restore(const sigset_t *before)
+{
+    pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+static int open_all(void **state)
+{
+    (void)state;
+    control = (struct wire_control){.on = 1, .wait_interval_ns = INTERVAL_NS};
+    agent.control = &control;
+    if (!fixture_open(&agent.arena))
+        return -1;
+    struct wire_header *header = agent.arena.header;
+    mono_ns = header->start_mono_ns = header->beat_mono_ns = (uint64_t)5000 * MS;
+    program_ns = header->start_cpu_ns = header->beat_cpu_ns = 70 * MS;
+    sampler_ns = ended_ns = 0;
+    sampler_in_child(false); /* as if nothing had been */
+    thread.state = THREAD_LIVE;
+    sleeps = allowed = 0;
+    moves = waits = true;
+    memset(&seen, 0, sizeof seen);
+    return 0;
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    sampler_stop();
+    return fixture_close(&agent.arena);
+}
+
+static void wait_for_sleep(unsigned number)
+{
+    while (sleeps < number)
+        sched_yield();
+}
+
+static void start(void)
+{
+    unsigned before = sleeps;
+    sampler_start();
+    wait_for_sleep(before + 1);
+}
+
+static void stop(void)
+{
+    assert_true(sampler_stop());
+    ended_ns = sampler_ns;
+}
+
+static void pass_time(uint64_t wall_ns, uint64_t cpu_ns, uint64_t own_ns)
+{
+    mono_ns += wall_ns;
+    program_ns += cpu_ns;
+    sampler_ns += own_ns;
+}
+
+static void pass(uint64_t wall_ns, uint64_t cpu_ns, uint64_t own_ns)
+{
+    unsigned before = sleeps;
+    pass_time(wall_ns, cpu_ns, own_ns);
+    allowed = 1;
+    wait_for_sleep(before + 1);
+}
+
+static unsigned tasks(void)
+{
+    unsigned count = 0;
+    DIR *directory = opendir("/proc/self/task");
+    for (const struct dirent *entry; (entry = readdir(directory));)
+        count += entry->d_name[0] != '.';
+    closedir(directory);
+    return count;
+}
+
+/* ---- one thread, or none ---- */
+
+static void test_starting_and_stopping(void **state)
+{
+    (void)state;
+    unsigned others = tasks();
+    assert_false(sampler_stop());
+    start();
+    assert_true(agent.has_sampler);
+    assert_int_equal(tasks(), others + 1);
+    sampler_start(); /* there is one */
+    assert_int_equal(tasks(), others + 1);
+    for (int i = 0; i < 200; i++) {
+        stop();
+        assert_int_equal(tasks(), others); /* at once: the program is to be alone */
+        assert_false(agent.has_sampler);
+        start();
+    }
+    assert_int_equal(seen.begun, 201);
+}
+
+static void *start_and_stop(void *argument)
+{
+    for (int i = 0; i < 200; i++) {
+        sampler_start();
+        sampler_stop();
+    }
+    return argument;
+}
+
+static void test_many_at_once(void **state)
+{
+    (void)state;
+    enum { THREADS = 4 };
+    pthread_t threads[THREADS];
+    unsigned others = tasks();
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_create(&threads[i], NULL, start_and_stop, NULL), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    sampler_start();
+    assert_true(sampler_stop());
+    while (tasks() > others) /* those that were joined */
+        sched_yield();
+    assert_false(agent.has_sampler);
+}
+
+/* All threads of the program have ended: the process must not live on for us. */
+static void test_left_alone(void **state)
+{
+    (void)state;
+    unsigned others = tasks();
+    start();
+    thread.state = THREAD_TAKEN; /* one is about to begin */
+    pass(INTERVAL_NS, 0, 0);
+    thread.state = THREAD_ENDED;
+    allowed = 1;
+    while (tasks() > others)
+        sched_yield();
+    assert_int_equal(seen.looked, 1);
+    assert_true(sampler_stop());
+}
+
+static void test_own_descriptors(void **state)
+{
+    (void)state;
+    int before = dup(0);
+    close(before);
+    start(); /* it has the arena open */
+    int now = dup(0);
+    close(now);
+    assert_int_equal(now, before);
+    assert_int_equal(seen.begun, 1);
+}
+
+static void test_in_child(void **state)
+{
+    (void)state;
+    start();
+    for (int is_recorded = 0; is_recorded < 2; is_recorded++) {
+        pid_t pid = fork();
+        if (!pid) {
+            unsigned before = sleeps;
+            sampler_in_child(is_recorded);
+            if (is_recorded)
+                wait_for_sleep(before + 1);
+            _exit(tasks() == 1 + (unsigned)is_recorded && agent.has_sampler == is_recorded ? 0 : 1);
+        }
+        int status = -1;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+}
+
+/* ---- clocks ---- */
+
+static void test_clocks(void **state)
+{
+    (void)state;
+    pass_time(2 * MS, 2 * MS, 0); /* the program began before the sampler */
+    start();
+    assert_int_equal(seen.begun_at_ns, agent.arena.header->start_mono_ns);
+    for (int i = 0; i < 10; i++)
+        pass(10 * MS, 4 * MS, MS);
+    assert_int_equal(seen.looked, 10);
+    assert_int_equal(seen.compacted, 10);
+    assert_int_equal(seen.wall_ns, 102 * MS);
+    assert_int_equal(seen.cpu_ns, 42 * MS); /* without its own */
+    assert_int_equal(control.cpu_ns, 42 * MS);
+    assert_int_equal(seen.last_now_ns, mono_ns);
+    const struct wire_header *header = agent.arena.header;
+    assert_int_equal(header->on_ns, 102 * MS);
+    assert_int_equal(header->beat_mono_ns, mono_ns);
+    assert_int_equal(header->beat_cpu_ns, program_ns + sampler_ns);
+    assert_int_equal(header->sampler_cpu_ns, 10 * MS);
+}
+
+/* Another process of the session has run meanwhile. */
+static void test_clocks_of_others(void **state)
+{
+    (void)state;
+    start();
+    control.cpu_ns += 3 * MS;
+    pass(10 * MS, 4 * MS, 0);
+    assert_int_equal(seen.cpu_ns, 7 * MS);
+}
+
+/* No time and no CPU is lost, or counted twice, while it steps aside. */
+static void test_clocks_while_stepping_aside(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 5; i++) {
+        pass(10 * MS, 10 * MS, MS);
+        pass_time(4 * MS, 4 * MS, MS / 2); /* since the last pass */
+        stop();
+        pass_time(MS, MS, 0);
+        start();
+        pass(5 * MS, 5 * MS, MS);
+    }
+    assert_int_equal(seen.wall_ns, 100 * MS);
+    assert_int_equal(seen.cpu_ns, 100 * MS);
+    assert_int_equal(control.cpu_ns, 100 * MS);
+    assert_int_equal(agent.arena.header->on_ns, 100 * MS);
+    assert_int_equal(agent.arena.header->sampler_cpu_ns, sampler_ns);
+}
+
+static void test_off(void **state)
+{
+    (void)state;
+    start();
+    pass(10 * MS, 3 * MS, MS);
+    control.on = 0;
+    pass(10 * MS, 4 * MS, MS);
+    pass(10 * MS, 5 * MS, MS);
+    control.on = 1;
+    pass(10 * MS, 6 * MS, MS);
+    assert_int_equal(seen.looked, 2);
+    assert_int_equal(seen.skipped, 2);
+    assert_int_equal(seen.wall_ns, 20 * MS);
+    assert_int_equal(agent.arena.header->on_ns, 20 * MS);
+    assert_int_equal(agent.arena.header->off_cpu_ns, 11 * MS); /* all that the process used */
+}
+
+static void test_virtual_time(void **state)
+{
+    (void)state;
+    control.flags = WIRE_FLAG_VIRTUAL_TIME;
+    start();
+    pass(10 * MS, 3 * MS, 0);
+    assert_int_equal(seen.looked, 0);
+    assert_int_equal(seen.skipped, 0);
+    assert_int_equal(agent.arena.header->on_ns, 10 * MS);
+}
+
+/* ---- how often ---- */
+
+static void test_pauses(void **state)
+{
+    (void)state;
+    start();
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    for (int i = 0; i < 30; i++)
+        pass(10 * MS, 5 * MS, 0);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    waits = false; /* it does nothing but compute */
+    for (int i = 0; i < 8; i++)
+        pass(10 * MS, 10 * MS, 0);
+    assert_int_equal(asked_ns, 2 * INTERVAL_NS);
+    for (int i = 0; i < 30; i++)
+        pass(10 * MS, 10 * MS, 0);
+    assert_int_equal(asked_ns, 2 * INTERVAL_NS);
+    waits = true;
+    moves = false; /* it sleeps */
+    pass(10 * MS, 0, 0);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    for (int i = 0; i < 100; i++)
+        pass(10 * MS, 0, 0);
+    assert_int_equal(asked_ns, 4 * INTERVAL_NS);
+    moves = true;
+    pass(10 * MS, 1, 0);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+}
+
+static void test_growth(void **state)
+{
+    (void)state;
+    struct wire_section *section = &agent.arena.header->sections[WIRE_LOG];
+    uint32_t before = section->committed;
+    start();
+    pass(10 * MS, 0, 0);
+    assert_int_equal(section->committed, before);
+    section->used = before / 2;
+    pass(10 * MS, 0, 0);
+    assert_true(section->committed > before);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CASE(test_starting_and_stopping),
+        CASE(test_many_at_once),
+        CASE(test_left_alone),
+        CASE(test_own_descriptors),
+        CASE(test_in_child),
+        CASE(test_clocks),
+        CASE(test_clocks_of_others),
+        CASE(test_clocks_while_stepping_aside),
+        CASE(test_off),
+        CASE(test_virtual_time),
+        CASE(test_pauses),
+        CASE(test_growth),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
