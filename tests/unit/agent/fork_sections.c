@@ -211,10 +211,13 @@ static void fill_log(void)
     atomic_store(&section->used, few - 1);
 }
 
+/* The sampler's own work, which it must not do at the same time. */
 static void compact(void)
 {
+    sampler_stop();
     fill_log();
     timeline_compact();
+    sampler_start();
 }
 
 static void add_node(void)
