@@ -215,6 +215,15 @@ static unsigned tasks(void)
     return count;
 }
 
+static unsigned long mapped_pages(void)
+{
+    unsigned long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_int_equal(fscanf(file, "%lu", &pages), 1);
+    fclose(file);
+    return pages;
+}
+
 /* ---- one thread, or none ---- */
 
 static void test_starting_and_stopping(void **state)
@@ -227,6 +236,7 @@ static void test_starting_and_stopping(void **state)
     assert_int_equal(tasks(), others + 1);
     sampler_start(); /* there is one */
     assert_int_equal(tasks(), others + 1);
+    unsigned long pages = mapped_pages();
     for (int i = 0; i < 200; i++) {
         stop();
         assert_int_equal(tasks(), others); /* at once: the program is to be alone */
@@ -234,6 +244,7 @@ static void test_starting_and_stopping(void **state)
         start();
     }
     assert_int_equal(seen.begun, 201);
+    assert_true(mapped_pages() < pages + 1000); /* no stack of 16 pages and more is left */
 }
 
 static void *start_and_stop(void *argument)
