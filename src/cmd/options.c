@@ -386,6 +386,7 @@ void options_finish(struct options *options)
         run->gpu = !any;
     if (!options_given(options, "memory"))
         run->memory = !any;
+    run->has_fixed_rate = options_given(options, "cpu-sampling-rate");
 }
 
 static bool same_key(const char *name, const char *key)

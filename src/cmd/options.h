@@ -96,6 +96,7 @@ struct run_options {
     double interval_sec; /* of --profile-interval; infinite: only at the end */
     bool use_virtual_time;
     double cpu_percent_threshold, cpu_sampling_sec;
+    bool has_fixed_rate; /* cpu_sampling_sec was asked for */
     int64_t allocation_window_bytes, malloc_threshold;
     bool leak_detector, legacy_tracer, python_callback, disable_jit;
     bool start_on;

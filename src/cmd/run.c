@@ -150,6 +150,7 @@ static void begin_report(struct run *run)
 {
     run->report_config = report_config(run);
     facts_save(&run->report_config, NULL);
+    report_filter(&run->report_config, &run->session.control->filter);
     run->harvest = (struct harvest){
         .directory = run->session.directory,
         .control = run->session.control,
@@ -290,7 +291,8 @@ static int run_profiled(struct run *run, const char *agent)
         .wait_interval_ns =
             (uint64_t)(fmax(options->cpu_sampling_sec, WAIT_INTERVAL_MIN) * NS_PER_SEC),
         .allocation_window_bytes = options->memory ? (uint64_t)options->allocation_window_bytes : 0,
-        .flags = (options->use_virtual_time ? WIRE_FLAG_VIRTUAL_TIME : 0),
+        .flags = (options->use_virtual_time ? WIRE_FLAG_VIRTUAL_TIME : 0u) |
+                 (options->has_fixed_rate ? WIRE_FLAG_FIXED_RATE : 0u),
         .start_on = options->start_on,
     };
     if (session_open(&run->session, &config, &err)) {

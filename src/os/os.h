@@ -51,6 +51,7 @@ struct os_wait {
     bool running; /* on a processor or runnable: not blocked at all */
     long call;    /* system call number, -1: none (a page fault) */
     uintptr_t args[6];
+    uintptr_t sp, pc; /* of the thread's own code; 0: unknown */
 };
 /* `fd` (and `delay_fd`) keep /proc files open between calls when `keep`; -1 at first. */
 bool os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out);
@@ -58,8 +59,20 @@ bool os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out);
 bool os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns);
 void os_close(int *fd);
 
-enum os_file_type { OS_FILE_OTHER, OS_FILE_REGULAR, OS_FILE_SOCKET, OS_FILE_PIPE };
-enum os_file_type os_file_type(int fd); /* of the program's descriptor, from any thread */
+enum os_file_type {
+    OS_FILE_OTHER,
+    OS_FILE_REGULAR,
+    OS_FILE_SOCKET,
+    OS_FILE_PIPE,
+    OS_FILE_CHARACTER, /* a terminal or another device */
+};
+/* Of the program's descriptor, from any thread.  *inode tells pipes and sockets apart. */
+enum os_file_type os_file_type(int fd, uint64_t *inode);
+/* Does the process have the writing (or the reading) end of this pipe open? */
+bool os_holds_pipe(pid_t pid, uint64_t inode, bool writing);
+/* The descriptors that the program's epoll descriptor watches: how many there are, the first
+ * `room` of them in `fds`. */
+unsigned os_epoll_watches(int fd, int *fds, unsigned room);
 
 uint64_t os_peak_rss_bytes(void);
 /* Resident memory, and the part of it that is pages of files and shared memory. */

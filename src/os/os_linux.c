@@ -256,6 +256,10 @@ bool os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out)
             at = parse_number(at, &value, &negative);
             out->args[i] = (uintptr_t)value;
         }
+    at = parse_number(at, &value, &negative);
+    out->sp = (uintptr_t)value;
+    parse_number(at, &value, &negative);
+    out->pc = (uintptr_t)value;
     return true;
 }
 
@@ -282,11 +286,12 @@ void os_close(int *fd)
 
 /* Through /proc, whose "self" is the whole process: our thread may have its own descriptor table.
  */
-enum os_file_type os_file_type(int fd)
+enum os_file_type os_file_type(int fd, uint64_t *inode)
 {
     int saved = errno;
     char path[40];
     struct stat st;
+    *inode = 0;
     if (fd < 0)
         return OS_FILE_OTHER;
     *put_number(put_text(path, "/proc/self/fd/"), (unsigned long)fd) = '\0';
@@ -294,12 +299,80 @@ enum os_file_type os_file_type(int fd)
     errno = saved;
     if (failed)
         return OS_FILE_OTHER;
+    *inode = (uint64_t)st.st_ino;
     if (S_ISSOCK(st.st_mode))
         return OS_FILE_SOCKET;
-    if (S_ISFIFO(st.st_mode) || S_ISCHR(st.st_mode))
-        return OS_FILE_PIPE; /* a terminal waits for its peer as a pipe does */
+    if (S_ISFIFO(st.st_mode))
+        return OS_FILE_PIPE;
+    if (S_ISCHR(st.st_mode))
+        return OS_FILE_CHARACTER;
     return S_ISREG(st.st_mode) || S_ISDIR(st.st_mode) || S_ISBLK(st.st_mode) ? OS_FILE_REGULAR
                                                                              : OS_FILE_OTHER;
+}
+
+/* One entry of /proc/PID/fd: a link whose text names the pipe and whose mode tells the end. */
+static bool is_pipe_end(int directory, const char *name, const char *pipe, size_t length,
+                        bool writing)
+{
+    char link[40];
+    struct stat st;
+    ssize_t n = readlinkat(directory, name, link, sizeof link);
+    return n == (ssize_t)length && !memcmp(link, pipe, length) &&
+           !fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) &&
+           st.st_mode & (writing ? S_IWUSR : S_IRUSR);
+}
+
+bool os_holds_pipe(pid_t pid, uint64_t inode, bool writing)
+{
+    struct entry { /* of getdents64(2) */
+        uint64_t inode;
+        int64_t next;
+        uint16_t bytes;
+        uint8_t type;
+        char name[];
+    };
+    int saved = errno;
+    char path[40], pipe[40];
+    _Alignas(struct entry) char entries[2048];
+    *put_text(put_number(put_text(path, "/proc/"), (unsigned long)pid), "/fd") = '\0';
+    char *end = put_text(put_number(put_text(pipe, "pipe:["), inode), "]");
+    int directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    bool found = false;
+    long n;
+    while (!found && directory >= 0 &&
+           (n = syscall(SYS_getdents64, directory, entries, sizeof entries)) > 0)
+        for (long at = 0; !found && at < n;) {
+            const struct entry *entry = (const struct entry *)(entries + at);
+            found = entry->name[0] != '.' &&
+                    is_pipe_end(directory, entry->name, pipe, (size_t)(end - pipe), writing);
+            at += entry->bytes;
+        }
+    os_close(&directory);
+    errno = saved;
+    return found;
+}
+
+/* Lines of fdinfo that begin "tfd:" name what is watched. */
+unsigned os_epoll_watches(int fd, int *fds, unsigned room)
+{
+    int saved = errno;
+    char path[40], text[4096];
+    unsigned count = 0;
+    *put_number(put_text(path, "/proc/self/fdinfo/"), (unsigned long)fd) = '\0';
+    int file = fd < 0 ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t n = file < 0 ? -1 : read(file, text, sizeof text - 1);
+    os_close(&file);
+    errno = saved;
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *at = text; (at = strstr(at, "tfd:")); at += 4) {
+        uint64_t watched;
+        bool negative;
+        parse_number(at + 4, &watched, &negative);
+        if (count < room)
+            fds[count] = (int)watched;
+        count++;
+    }
+    return count;
 }
 
 uint64_t os_peak_rss_bytes(void)

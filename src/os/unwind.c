@@ -175,6 +175,11 @@ void unwind_begin(struct unwind_cursor *cursor, const void *ucontext)
     };
 }
 
+void unwind_begin_at(struct unwind_cursor *cursor, uintptr_t pc, uintptr_t sp)
+{
+    *cursor = (struct unwind_cursor){.pc = pc, .sp = sp};
+}
+
 void unwind_init(void)
 {
     module_init();
@@ -203,6 +208,11 @@ void unwind_begin(struct unwind_cursor *cursor, const void *ucontext)
         .pc = guard_context_pc(ucontext),
         .sp = guard_context_sp(ucontext),
     };
+}
+
+void unwind_begin_at(struct unwind_cursor *cursor, uintptr_t pc, uintptr_t sp)
+{
+    *cursor = (struct unwind_cursor){.pc = pc, .sp = sp};
 }
 
 bool unwind_step(struct unwind_cursor *cursor)

@@ -43,6 +43,10 @@ void unwind_init(void);
 /* The cursor refers to `ucontext`: use it within that handler only. */
 void unwind_begin(struct unwind_cursor *cursor, const void *ucontext);
 
+/* The same of a thread that is blocked in a system call: other registers are unknown, which is
+ * enough to leave libc. */
+void unwind_begin_at(struct unwind_cursor *cursor, uintptr_t pc, uintptr_t sp);
+
 /* To the caller.  False: the cursor stays where it is, there is no more to know. */
 bool unwind_step(struct unwind_cursor *cursor);
 

@@ -70,6 +70,7 @@ static const struct json_field top_list[] = {
     {"cpu_time_sec", SECONDS, AT(profile, cpu_sec)},
     {"startup_sec", SECONDS, AT(profile, startup_sec)},
     {"unsampled_sec", SECONDS, AT(profile, unsampled_sec)},
+    {"idle_sec", SECONDS, AT(profile, idle_sec)},
     {"native_threads_sec", SECONDS, AT(profile, native_threads_sec)},
     {"main_thread_id", THREAD, AT(profile, main_ident)},
     {"scalene_version", TEXT, FIELD_CHECK_ONLY},

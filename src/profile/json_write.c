@@ -640,6 +640,7 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     json_out_key(out, "gpu_device");
     json_out_cstr(out, "");
     key_real(out, "growth_rate", profile->growth_percent);
+    key_real(out, "idle_sec", profile->idle_sec);
     put_losses(out, profile);
     json_out_key(out, "main_thread_id");
     if (profile->main_ident)

@@ -94,6 +94,7 @@ static void add_totals(struct merge *merge)
         out->time.square_sec2 = before + squares;
         squares_known &= squares >= 0;
         out->total_sec += run->total_sec;
+        out->idle_sec += run->idle_sec;
         out->native_threads_sec += run->native_threads_sec;
         out->cpu_sec += run->cpu_sec;
         out->startup_sec += run->startup_sec;

@@ -172,11 +172,12 @@ struct profile {
     double total_sec;             /* all CPU + all charged waits */
     struct profile_time time;     /* of the whole run, remainder included */
     struct profile_time untraced; /* the part not on any reported line */
-    double native_threads_sec;    /* within untraced: CPU of threads without Python code that
-                                     no Python line was waiting for */
-    double cpu_sec;               /* CPU time of all processes by their own clocks */
-    double startup_sec;           /* of it: before the program began */
-    double unsampled_sec;         /* of it: never seen by a sample (cpu - startup - sampled) */
+    double idle_sec;           /* beside total_sec: nobody ran, and a server waited for requests */
+    double native_threads_sec; /* within untraced: CPU of threads without Python code that
+                                  no Python line was waiting for */
+    double cpu_sec;            /* CPU time of all processes by their own clocks */
+    double startup_sec;        /* of it: before the program began */
+    double unsampled_sec;      /* of it: never seen by a sample (cpu - startup - sampled) */
     double interval_sec, wait_interval_sec;
     double handler_sec, sampler_sec; /* our own cost, inside cpu_sec */
     uint64_t main_ident;

@@ -45,9 +45,9 @@ void classify_init(struct py_regions *regions, const struct py_layout *layout)
     regions->interpreter = module_text(eval ? eval : dlsym(RTLD_DEFAULT, "Py_GetVersion"));
     regions->linker = module_text(linker);
     regions->agent = module_text((const void *)(uintptr_t)classify_init);
+    unwind_init();
     if (!layout->calls_need_stack)
         return;
-    unwind_init();
     enum { HELPERS = sizeof names / sizeof *names - 2 };
     struct py_range found[HELPERS + 2] = {{0}};
     symbols_find(regions->interpreter.start, names, found, HELPERS + 2);

@@ -21,7 +21,7 @@ static uint64_t *slot(struct map *map, uint32_t high, uint32_t low)
     return map_put(map, pair(high, low), NULL);
 }
 
-void charge_init(struct charge *charge, struct intern *strings, const struct filter *filter,
+void charge_init(struct charge *charge, struct intern *strings, const struct wire_filter *filter,
                  struct sources *sources)
 {
     *charge = (struct charge){.strings = strings, .filter = filter, .sources = sources};
@@ -423,6 +423,8 @@ static struct profile_time time_of(const struct recording_cell *cell)
         return time;
     }
     time.wait_sec[cell->kind - WIRE_WAIT_FIRST] = sec;
+    if (cell->kind == WIRE_WAIT_REQUEST)
+        return time; /* idle */
     if (cell->charged_ns && cell->ns) {
         double share =
             cell->charged_ns < cell->ns ? (double)cell->charged_ns / (double)cell->ns : 1;
@@ -480,6 +482,8 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
             judge_call(recording, &python_calls, &cell);
         struct profile_time time = time_of(&cell);
         charge_cell(charge, merge_node(&merge, cell.node), &time);
+        if (cell.kind == WIRE_WAIT_REQUEST)
+            charge->idle_sec += (double)cell.charged_ns / 1e9;
         *sampled_cpu_sec += time.python_sec + time.native_sec;
     }
     for (uint32_t i = 1; i < recording_count(recording, WIRE_SITE); i++) {

@@ -6,8 +6,9 @@
  *
  *   - CPU stays Python or native as the cell says, also when the charged frame
  *     is not the innermost one (library code called from a traced line).
- *   - Of a wait, the part in which no thread of the process ran is the line's
- *     system time; the whole goes to the line's waits by cause.
+ *   - Of a wait, the part that is charged (pass.c) is the line's system time; the
+ *     whole goes to the line's waits by cause.  A server's wait for requests is
+ *     nobody's time: `idle_sec`.
  *   - No traced frame: `untraced`.  Threads without Python code also count in
  *     `native_threads_sec`.
  *
@@ -87,7 +88,7 @@ struct charge_node {
 
 struct charge {
     struct intern *strings;
-    const struct filter *filter;
+    const struct wire_filter *filter;
     struct sources *sources;
     struct map file_index, line_index, pair_index, function_index, code_index, frame_index,
         node_index;
@@ -106,12 +107,12 @@ struct charge {
     uint32_t *order; /* nodes that got time, first seen first */
     size_t order_count, order_cap;
     struct profile_time total, untraced;
-    double native_threads_sec;
+    double native_threads_sec, idle_sec;
     uint64_t cut_count; /* stacks that the full tree made shorter */
 };
 
 /* `strings`, `filter` and `sources` must outlive it. */
-void charge_init(struct charge *charge, struct intern *strings, const struct filter *filter,
+void charge_init(struct charge *charge, struct intern *strings, const struct wire_filter *filter,
                  struct sources *sources);
 void charge_release(struct charge *charge); /* idempotent */
 

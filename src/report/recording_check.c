@@ -245,7 +245,7 @@ static void empty_bad_records(struct check *check)
 /* A frame of unknown kind or code keeps its place in the stacks it is part of. */
 static void settle_frame(struct recording *recording, struct wire_node *node)
 {
-    if (node->frame <= WIRE_FRAME_INTERPRETER &&
+    if (node->frame <= WIRE_FRAME_THREAD &&
         (node->frame != WIRE_FRAME_PYTHON || node->ref < recording_count(recording, WIRE_CODE)))
         return;
     node->frame = WIRE_FRAME_UNKNOWN;

@@ -28,6 +28,7 @@ static void read_control(struct report *report)
     report->harvested = is_good ? atomic_load(&control.harvested) : 0;
     uint64_t cpu_ns = is_good ? control.cpu_interval_ns : 0;
     uint64_t wait_ns = is_good ? control.wait_interval_ns : 0;
+    report->has_fixed_rate = is_good && control.flags & WIRE_FLAG_FIXED_RATE;
     report->profile->interval_sec = (double)(cpu_ns ? cpu_ns : DEFAULT_INTERVAL_NS) / 1e9;
     report->profile->wait_interval_sec = (double)(wait_ns ? wait_ns : DEFAULT_INTERVAL_NS) / 1e9;
 }
@@ -112,6 +113,25 @@ static void see_first(struct report *report, const struct recording *recording)
     }
 }
 
+static void make_filter(struct wire_filter *filter, const struct report_config *config,
+                        const char *directory)
+{
+    filter_init(filter, &(struct filter_config){
+                            .directory = directory,
+                            .profile_only = config->profile_only,
+                            .profile_exclude = config->profile_exclude,
+                            .profile_all = config->profile_all,
+                            .profile_system_libraries = config->profile_system_libraries,
+                            .program_is_stdin = config->program_is_stdin,
+                            .program_is_code = config->program_text != NULL,
+                        });
+}
+
+void report_filter(const struct report_config *config, struct wire_filter *filter)
+{
+    make_filter(filter, config, config->program_path);
+}
+
 /* The filter may not change once something was charged.  Its directory is known beforehand, but for
  * a report on recordings alone. */
 static void settle_filter(struct report *report)
@@ -123,15 +143,7 @@ static void settle_filter(struct report *report)
     if (!report->directory)
         report->directory = config->program_path[0] ? mem_strdup(config->program_path)
                                                     : directory_of(report->program);
-    filter_init(&report->filter, &(struct filter_config){
-                                     .directory = report->directory,
-                                     .profile_only = config->profile_only,
-                                     .profile_exclude = config->profile_exclude,
-                                     .profile_all = config->profile_all,
-                                     .profile_system_libraries = config->profile_system_libraries,
-                                     .program_is_stdin = config->program_is_stdin,
-                                     .program_is_code = config->program_text != NULL,
-                                 });
+    make_filter(&report->filter, config, report->directory);
 }
 
 static void settle_program(struct report *report)
@@ -204,6 +216,7 @@ static void settle_totals(struct report *report)
     struct profile *profile = report->profile;
     profile->time = report->charge.total;
     profile->untraced = report->charge.untraced;
+    profile->idle_sec = report->charge.idle_sec;
     profile->native_threads_sec = report->charge.native_threads_sec;
     profile->total_sec = profile_time_sum(&profile->time);
     profile->empty = !(profile->total_sec > 0) && !report->memory.all.samples;
@@ -269,7 +282,7 @@ struct report *report_copy(const struct report *from, struct profile *profile)
     struct report fresh = *to;
     *to = *from;
     to->profile = profile;
-    to->filter = (struct filter){0};
+    to->filter = (struct wire_filter){0};
     to->sources = fresh.sources; /* files are loaded anew: they may have changed */
     to->charge = fresh.charge;
     charge_copy(&to->charge, &from->charge);
@@ -305,7 +318,6 @@ void report_free(struct report *report)
     free(report->losses);
     charge_release(&report->charge);
     sources_release(&report->sources);
-    filter_release(&report->filter);
     free(report->program);
     free(report->directory);
     free(report);

@@ -16,6 +16,7 @@
 #include "base/err.h"
 #include "profile/profile.h"
 #include "report/recording.h"
+#include "wire/control.h"
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -49,6 +50,9 @@ enum report_fate {
 };
 
 struct report;
+
+/* What the report will trace, for the agents to know beforehand. */
+void report_filter(const struct report_config *config, struct wire_filter *filter);
 
 /* An empty report that will fill `profile`, which is initialised and the caller's.  Both arguments
  * must outlive the report. */

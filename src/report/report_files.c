@@ -4,6 +4,7 @@
  */
 #include "report/report_parts.h"
 #include "source/native_module.h"
+#include "wire/traced.h"
 
 #include <sched.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ static void find_places(const struct report *report, struct places *places)
     const struct charge *charge = &report->charge;
     for (size_t i = 0; i < charge->file_count; i++) {
         const char *name = intern_get(charge->strings, charge->files[i].name);
-        size_t root = filter_library_root(name);
+        size_t root = traced_library_root(name);
         if (root)
             place_add_root(places, name, root);
     }

@@ -13,7 +13,8 @@
 
 /* Sums over all processes; elapsed_sec is that of the longest. */
 struct report_clocks {
-    double elapsed_sec, cpu_sec, startup_sec, unsampled_sec, handler_sec, sampler_sec;
+    double elapsed_sec, cpu_sec, startup_sec, unsampled_sec, handler_sec, sampler_sec, sampled_sec;
+    uint64_t cpu_samples;
 };
 
 /* Texts of rows are kept beside them and not as string ids: those of a thousand rows that end up in
@@ -76,10 +77,10 @@ struct report_interpreter {
 struct report {
     struct profile *profile;
     const struct report_config *config;
-    struct filter filter;
+    struct wire_filter filter;
     struct sources sources;
     struct charge charge;
-    bool has_filter;
+    bool has_filter, has_fixed_rate;
 
     bool has_first; /* the earliest process added so far, which at the end is the program */
     uint64_t first_mono_ns, first_real_ns, first_main_ident;

@@ -79,6 +79,8 @@ static void add_clocks(struct report_clocks *clocks, const struct wire_header *h
     clocks->startup_sec += row->startup_sec;
     clocks->handler_sec += (double)atomic_load(&header->handler_ns) / 1e9;
     clocks->sampler_sec += sampler_sec;
+    clocks->sampled_sec += row->sampled_cpu_sec;
+    clocks->cpu_samples += atomic_load(&header->handler_count);
     if (clocks->elapsed_sec < row->elapsed_sec)
         clocks->elapsed_sec = row->elapsed_sec;
 }
@@ -338,6 +340,8 @@ void report_run_finish(struct report *report)
     profile->startup_sec = clocks->startup_sec;
     profile->unsampled_sec = clocks->unsampled_sec;
     profile->handler_sec = clocks->handler_sec;
+    if (!report->has_fixed_rate && clocks->cpu_samples && clocks->sampled_sec > 0)
+        profile->interval_sec = clocks->sampled_sec / (double)clocks->cpu_samples;
     profile->sampler_sec = clocks->sampler_sec;
     if (report->has_first) {
         profile->start_absolute_sec = (double)report->first_real_ns / 1e9;

@@ -80,6 +80,10 @@ static void elapsed(struct screen *screen, const struct profile *profile, struct
         buf_str(text, ", ");
         add_plural(text, count_threads(profile), "thread", "threads");
     }
+    double all = profile->total_sec + profile->idle_sec;
+    if (profile->idle_sec > 0 && all > 0)
+        buf_addf(text, "; idle %s, waiting for requests",
+                 format_percent(100 * profile->idle_sec / all).text);
     paragraph(screen, STYLE_BOLD, "Elapsed", text);
 }
 

@@ -44,7 +44,7 @@
 
 #define WIRE_ARENA_MAGIC UINT64_C(0x6e6572616c616373) /* "scalaren" */
 enum {
-    WIRE_ARENA_VERSION = 2,
+    WIRE_ARENA_VERSION = 3,
     WIRE_HEADER_BYTES = 8192,
     WIRE_SECTIONS_MAX = 32,
     WIRE_LOSSES_MAX = 32,
@@ -170,7 +170,7 @@ struct wire_header {
     _Atomic uint64_t beat_cpu_ns;  /* process CPU time at that moment */
     _Atomic uint64_t on_ns;        /* wall time with sampling on, up to the last beat */
     _Atomic uint64_t off_cpu_ns;   /* process CPU used while sampling was off */
-    _Atomic uint64_t carry_ns;     /* CPU of ended threads not yet charged to a sample */
+    uint64_t reserved;
     _Atomic uint64_t handler_count;
     _Atomic uint64_t handler_ns;     /* our own cost in the program's threads */
     _Atomic uint64_t sampler_cpu_ns; /* our own cost in the sampler thread */
@@ -204,7 +204,8 @@ struct wire_code {
     int32_t first_line;
     uint8_t file_width, name_width;
     uint8_t line_format; /* enum wire_line_format */
-    uint8_t reserved[13];
+    uint8_t is_traced;   /* as the agent saw it (wire/traced.h) */
+    uint8_t reserved[12];
 };
 _Static_assert(sizeof(struct wire_code) == 64, "wire_code");
 
@@ -222,10 +223,12 @@ enum wire_frame {
     WIRE_FRAME_NO_PYTHON, /* root of stacks of threads that run no Python code */
     WIRE_FRAME_UNKNOWN,   /* Python frames were there but could not be read */
     WIRE_FRAME_INTERPRETER, /* a Python thread outside any frame: start-up, compiling, finalising */
+    WIRE_FRAME_THREAD,      /* what is below ran in another thread, on behalf of what is above */
 };
 
 enum wire_node_flags {
     WIRE_NODE_DIRECT = 1u << 0, /* entered by its caller's own call instruction, no C in between */
+    WIRE_NODE_TRACED = 1u << 1, /* it or a frame above it is of a traced file */
 };
 
 /* A frame below its caller.  The path to the root is the stack. */

@@ -44,10 +44,11 @@ enum {
     WIRE_NAME_BYTES_MAX = 1024,
     WIRE_PATH_BYTES_MAX = 1024, /* of a library */
     WIRE_LINE_TABLE_BYTES_MAX = 256 << 10,
-    WIRE_FRAMES_MAX = 512,                /* of one stack */
-    WIRE_DEPTH_MAX = WIRE_FRAMES_MAX + 1, /* and the node that says it was cut */
-    WIRE_CALLER_SLACK_MAX = UINT8_MAX,    /* the agent keeps it in a byte */
-    WIRE_SECTION_END_MAX = 1 << 30,       /* of the file: 34 MB are planned */
+    WIRE_FRAMES_MAX = 512,                      /* of one stack */
+    WIRE_DEPTH_MAX = 2 * (WIRE_FRAMES_MAX + 2), /* with the nodes that say it was cut, or another's;
+                                                   twice: below the line it works for */
+    WIRE_CALLER_SLACK_MAX = UINT8_MAX,          /* the agent keeps it in a byte */
+    WIRE_SECTION_END_MAX = 1 << 30,             /* of the file: 34 MB are planned */
 };
 
 /*

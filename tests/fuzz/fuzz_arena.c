@@ -263,7 +263,6 @@ static const struct field fields[] = {
     FIELD(KIND_HEADER, wire_header, beat_cpu_ns),
     FIELD(KIND_HEADER, wire_header, on_ns),
     FIELD(KIND_HEADER, wire_header, off_cpu_ns),
-    FIELD(KIND_HEADER, wire_header, carry_ns),
     FIELD(KIND_HEADER, wire_header, handler_count),
     FIELD(KIND_HEADER, wire_header, handler_ns),
     FIELD(KIND_HEADER, wire_header, sampler_cpu_ns),

@@ -1,6 +1,7 @@
 /* The file filter: each rule, and the order among them. */
 #include "base/mem.h"
 #include "report/filter.h"
+#include "wire/traced.h"
 
 #include <fcntl.h>
 #include <setjmp.h>
@@ -14,13 +15,11 @@
 
 static bool traces(struct filter_config config, const char *file)
 {
-    struct filter filter;
+    struct wire_filter filter;
     if (!config.directory)
         config.directory = "/home/u/proj";
     filter_init(&filter, &config);
-    bool answer = filter_traces(&filter, file);
-    filter_release(&filter);
-    return answer;
+    return filter_traces(&filter, file);
 }
 
 #define WITH(...) ((struct filter_config){__VA_ARGS__})
@@ -124,11 +123,11 @@ static void links_are_followed_both_ways(void **state)
 
 static void roots_of_libraries(void **state)
 {
-    assert_int_equal(filter_library_root("/usr/lib/python3.11/os.py"),
+    assert_int_equal(traced_library_root("/usr/lib/python3.11/os.py"),
                      strlen("/usr/lib/python3.11"));
-    assert_int_equal(filter_library_root("/v/lib/python3.11/site-packages/a/b.py"),
+    assert_int_equal(traced_library_root("/v/lib/python3.11/site-packages/a/b.py"),
                      strlen("/v/lib/python3.11/site-packages"));
-    assert_int_equal(filter_library_root("/home/u/a.py"), 0);
+    assert_int_equal(traced_library_root("/home/u/a.py"), 0);
 }
 
 int main(void)

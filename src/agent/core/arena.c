@@ -19,7 +19,7 @@ static const struct section_plan {
     bool memory;
 } plans[WIRE_SECTIONS] = {
     [WIRE_BLOB] = {128 << 10, false}, [WIRE_CODE] = {512, false}, [WIRE_NODE] = {4096, false},
-    [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {64, false},
+    [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {256, false},
     [WIRE_MODULE] = {64, true},       [WIRE_SITE] = {1024, true}, [WIRE_BLOCK] = {8192, true},
     [WIRE_FOOT] = {4096, true},
 };

@@ -1,7 +1,10 @@
 #include "agent/core/ending.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/kin.h"
+#include "agent/cpu/tick.h"
 #include "agent/memory/memory.h"
+#include "agent/waits/sampler.h"
 #include "os/os.h"
 
 #include <stdlib.h>
@@ -23,6 +26,9 @@ static void say_farewell(int status)
     if (!atomic_load(&agent.active) || agent.arena.header->pid != getpid())
         return;
     struct wire_header *header = agent.arena.header;
+    tick_last();
+    kin_settle();
+    sampler_farewell();
     ending_beat();
     memory_end();
     atomic_store(&header->exit_status, status & 0xFF);

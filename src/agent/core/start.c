@@ -136,6 +136,7 @@ bool start_arena(uint32_t flags)
 static void begin(void)
 {
     int saved = errno;
+    agent.tables.filter = &agent.control->filter;
     if (start_arena(0) && tables_init(&agent.tables, &agent.arena) && threads_init() &&
         signals_install() && forks_init()) {
         atomic_store(&agent.active, true);

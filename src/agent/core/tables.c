@@ -4,6 +4,7 @@
 #include "os/guard.h"
 #include "os/os.h"
 #include "wire/limits.h"
+#include "wire/traced.h"
 
 /* Twice what the section may hold that each one indexes, so probes stay short. */
 enum {
@@ -14,6 +15,7 @@ enum {
     FOLD_SIXTEENTHS = 12,  /* from here on recursion is folded */
     SHORT_SIXTEENTHS = 14, /* and from here on only the innermost frames are kept */
     SHORT_FRAMES = 4,
+    NAME_BYTES_MAX = 1024, /* of a file name that is not ASCII, to be judged */
 };
 _Static_assert(!(CODE_ENTRIES & (CODE_ENTRIES - 1)) && !(NODE_ENTRIES & (NODE_ENTRIES - 1)) &&
                    !(CELL_ENTRIES & (CELL_ENTRIES - 1)),
@@ -46,13 +48,13 @@ void tables_reset(struct tables *t)
     os_discard(t->memory, memory_bytes);
 }
 
-/* Copy an object's bytes into the blob. */
+/* Copy an object's bytes into the blob, with a zero behind them. */
 static bool keep_bytes(struct tables *t, uintptr_t data, uint32_t bytes, struct wire_span *span)
 {
     *span = (struct wire_span){0};
     if (!bytes)
         return true;
-    uint32_t at = arena_append(t->arena, WIRE_BLOB, bytes);
+    uint32_t at = arena_append(t->arena, WIRE_BLOB, bytes + 1);
     if (!at)
         return false;
     if (!guard_copy(arena_record(t->arena, WIRE_BLOB, at), data, bytes))
@@ -75,6 +77,63 @@ static bool keep_text(struct tables *t, const struct py_layout *layout, uintptr_
     return keep_bytes(t, data, bytes, span);
 }
 
+static uint32_t character(const uint8_t *text, uint8_t width, uint32_t index)
+{
+    uint32_t code = 0;
+    for (uint8_t i = 0; i < width; i++)
+        code |= (uint32_t)text[index * width + i] << 8 * i;
+    return code;
+}
+
+static uint8_t *put_utf8(uint8_t *at, uint32_t code)
+{
+    if (code < 0x80 || (code >= 0xDC80 && code <= 0xDCFF)) { /* the latter: an undecodable byte */
+        *at++ = (uint8_t)code;
+        return at;
+    }
+    if (code < 0x800) {
+        *at++ = (uint8_t)(0xC0 | code >> 6);
+    } else {
+        if (code < 0x10000) {
+            *at++ = (uint8_t)(0xE0 | code >> 12);
+        } else {
+            *at++ = (uint8_t)(0xF0 | code >> 18);
+            *at++ = (uint8_t)(0x80 | (code >> 12 & 0x3F));
+        }
+        *at++ = (uint8_t)(0x80 | (code >> 6 & 0x3F));
+    }
+    *at++ = (uint8_t)(0x80 | (code & 0x3F));
+    return at;
+}
+
+static bool is_ascii(const uint8_t *text, uint32_t bytes)
+{
+    for (uint32_t i = 0; i < bytes; i++)
+        if (text[i] >= 0x80)
+            return false;
+    return true;
+}
+
+/* Relative names are those of scripts before 3.9, as they were typed. */
+static bool is_traced(const struct tables *t, struct wire_span file, uint8_t width)
+{
+    const uint8_t *text = arena_record(t->arena, WIRE_BLOB, file.offset);
+    uint8_t utf8[NAME_BYTES_MAX], *end = utf8;
+    if (!t->filter || !file.bytes)
+        return false;
+    if (width != 1 || !is_ascii(text, file.bytes)) {
+        for (uint32_t i = 0; i < file.bytes / width; i++) {
+            if (end > utf8 + sizeof utf8 - 5)
+                return false;
+            end = put_utf8(end, character(text, width, i));
+        }
+        *end = '\0';
+        text = utf8;
+    }
+    enum traced traced = traced_file(t->filter, (const char *)text);
+    return traced == TRACED_YES || (traced == TRACED_ASK && text[0] != '/');
+}
+
 static uint32_t new_code(struct tables *t, const struct py_layout *layout, uintptr_t code,
                          const struct py_code *read)
 {
@@ -95,6 +154,7 @@ static uint32_t new_code(struct tables *t, const struct py_layout *layout, uintp
         arena_lost(t->arena, WIRE_LOST_TEXT);
         record.line_format = WIRE_LINES_NONE;
     }
+    record.is_traced = is_traced(t, record.file, record.file_width);
     uint32_t id = arena_append(t->arena, WIRE_CODE, 1);
     if (id)
         *(struct wire_code *)arena_record(t->arena, WIRE_CODE, id) = record;
@@ -129,11 +189,34 @@ static bool was_reserved(const struct tables *t, enum wire_section_id section, u
            atomic_load_explicit(&t->arena->header->sections[section].used, memory_order_relaxed);
 }
 
+static const struct wire_node *node_at(const struct tables *t, uint32_t id)
+{
+    return arena_record(t->arena, WIRE_NODE, id);
+}
+
+static bool is_traced_frame(const struct tables *t, enum wire_frame frame, uint32_t ref)
+{
+    const struct wire_code *code =
+        frame == WIRE_FRAME_PYTHON ? arena_record(t->arena, WIRE_CODE, ref) : NULL;
+    return code && code->is_traced;
+}
+
+uint32_t tables_traced(const struct tables *t, uint32_t id)
+{
+    if (!id || !(node_at(t, id)->flags & WIRE_NODE_TRACED))
+        return 0;
+    while (!is_traced_frame(t, (enum wire_frame)node_at(t, id)->frame, node_at(t, id)->ref))
+        id = node_at(t, id)->parent;
+    return id;
+}
+
 uint32_t tables_node(struct tables *t, uint32_t parent, enum wire_frame frame, uint32_t ref,
                      int32_t at, uint16_t flags)
 {
     CHECK_CHEAP(was_reserved(t, WIRE_NODE, parent));
     CHECK_CHEAP(frame != WIRE_FRAME_PYTHON || (ref && was_reserved(t, WIRE_CODE, ref)));
+    if (is_traced_frame(t, frame, ref) || (parent && node_at(t, parent)->flags & WIRE_NODE_TRACED))
+        flags |= WIRE_NODE_TRACED;
     uint32_t hash = hash2((uint64_t)parent << 32 | ref,
                           (uint64_t)frame << 48 | (uint64_t)flags << 32 | (uint32_t)at);
     uint32_t made = 0;
@@ -180,17 +263,17 @@ static uint32_t on_path(const struct tables *t, uint32_t node, uint32_t code, in
     return 0;
 }
 
-uint32_t tables_stack(struct tables *t, const struct py_layout *layout,
+uint32_t tables_stack(struct tables *t, const struct py_layout *layout, uint32_t root,
                       const struct py_frame *frames, const struct py_walk *walk)
 {
-    uint32_t node = 0, full = fullness(t), count = walk->count;
+    uint32_t node = root, full = fullness(t), count = walk->count;
     bool fold = full >= FOLD_SIXTEENTHS, folded = false;
     if (full >= SHORT_SIXTEENTHS && count > SHORT_FRAMES) {
         count = SHORT_FRAMES;
         folded = true;
     }
     if (walk->truncated || walk->bad || count < walk->count)
-        node = tables_node(t, 0, WIRE_FRAME_TRUNCATED, 0, 0, 0);
+        node = tables_node(t, root, WIRE_FRAME_TRUNCATED, 0, 0, 0);
     if (walk->truncated || walk->bad)
         arena_lost(t->arena, walk->bad ? WIRE_LOST_BAD_FRAME : WIRE_LOST_TRUNCATED);
     for (uint32_t i = count; i-- > 0;) {

@@ -12,9 +12,11 @@
 #include "agent/core/arena.h"
 #include "py/code.h"
 #include "py/frames.h"
+#include "wire/control.h"
 
 struct tables {
     struct arena *arena;
+    const struct wire_filter *filter;        /* which files are traced; NULL: none */
     _Atomic uint32_t *codes, *nodes, *cells; /* open addressing; entries are record ids */
     void *memory;
 };
@@ -28,12 +30,15 @@ uint32_t tables_node(struct tables *tables, uint32_t parent, enum wire_frame fra
                      int32_t at, uint16_t flags);
 
 /*
- * A whole stack (frames innermost first).  When the node table is nearly full,
- * recursion is folded: a frame that is already on the path ends the loop there;
- * when even that fills it, only the innermost frames are kept.  0: no room.
+ * A whole stack (frames innermost first) below the node `root`, 0: none.  When the node table is
+ * nearly full, recursion is folded: a frame that is already on the path ends the loop there; when
+ * even that fills it, only the innermost frames are kept.  0: no room.
  */
-uint32_t tables_stack(struct tables *tables, const struct py_layout *layout,
+uint32_t tables_stack(struct tables *tables, const struct py_layout *layout, uint32_t root,
                       const struct py_frame *frames, const struct py_walk *walk);
+
+/* The node itself, or the innermost one above it, that is of a traced file; 0: none. */
+uint32_t tables_traced(const struct tables *tables, uint32_t node);
 
 bool tables_add(struct tables *tables, uint32_t node, enum wire_kind kind, uint64_t ns,
                 uint64_t charged_ns);

@@ -2,6 +2,8 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
+#include "agent/core/kin.h"
+#include "agent/cpu/owner.h"
 #include "agent/hooks/signals.h"
 #include "os/os.h"
 
@@ -10,8 +12,18 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-/* A run begins with dense samples, so that a short program has an answer too. */
-enum { DENSE_SAMPLES = 150, DENSE_INTERVAL_NS = 1000000, OFF_INTERVAL_NS = 100000000 };
+/*
+ * Unless a rate was asked for: as dense as the kernel's tick allows (a timer on a CPU clock goes
+ * off at ticks, 1 to 10 ms apart), while samples cost no more than one part in COST_SHARE of the
+ * CPU time.
+ */
+enum {
+    DENSE_INTERVAL_NS = 1000000,
+    SPARSE_INTERVAL_NS = 100000000, /* however dear samples are; and while switched off */
+    DELIVERY_NS = 3000,             /* what the signal costs before and after the handler, about */
+    COST_SHARE = 333,
+    CREDIT_NS = 3000000, /* what they may cost before that is looked at: the first are dear */
+};
 
 static struct thread *threads;
 static _Atomic unsigned used_count;
@@ -71,14 +83,23 @@ static uint32_t next_random(struct thread *thread)
     return thread->random = x;
 }
 
+static uint64_t mean_interval_ns(void)
+{
+    const struct wire_header *header = agent.arena.header;
+    if (agent.control->flags & WIRE_FLAG_FIXED_RATE)
+        return agent.control->cpu_interval_ns;
+    uint64_t count = atomic_load_explicit(&header->handler_count, memory_order_relaxed);
+    uint64_t ns = atomic_load_explicit(&header->handler_ns, memory_order_relaxed);
+    uint64_t cost_ns = ns + count * DELIVERY_NS;
+    uint64_t mean = cost_ns < CREDIT_NS ? DENSE_INTERVAL_NS : COST_SHARE * (cost_ns / count);
+    return mean < SPARSE_INTERVAL_NS ? mean : SPARSE_INTERVAL_NS;
+}
+
 uint64_t threads_next_interval_ns(struct thread *thread)
 {
-    uint64_t mean = agent.control->cpu_interval_ns;
     if (!atomic_load_explicit(&agent.control->on, memory_order_relaxed))
-        return OFF_INTERVAL_NS;
-    if (mean > DENSE_INTERVAL_NS && atomic_load_explicit(&agent.arena.header->handler_count,
-                                                         memory_order_relaxed) < DENSE_SAMPLES)
-        mean = DENSE_INTERVAL_NS;
+        return SPARSE_INTERVAL_NS;
+    uint64_t mean = mean_interval_ns();
     /* Jitter keeps us out of step with a program that works in a rhythm of its own. */
     return mean / 2 + next_random(thread) % (mean + 1);
 }
@@ -106,7 +127,9 @@ static void begin(struct thread *thread)
     thread->root_misses = 0;
     thread->begin_wall_ns = os_mono_ns();
     thread->begin_cpu_ns = thread->last_cpu_ns = os_thread_cpu_ns();
-    thread->carry_ns = thread->is_main ? 0 : atomic_exchange(&agent.arena.header->carry_ns, 0);
+    thread->has_no_line = false;
+    atomic_store(&thread->place, 0);
+    kin_begin(thread);
     atomic_store(&thread->tstate, 0);
     atomic_store(&thread->last_node, 0);
     thread->record = new_record(thread);
@@ -117,9 +140,8 @@ static void begin(struct thread *thread)
     self = thread;
     atomic_store(&thread->state, THREAD_LIVE);
     if (thread->has_timer) {
-        uint64_t interval = threads_next_interval_ns(thread);
-        os_timer_arm(thread->timer,
-                     interval > thread->carry_ns + 1 ? interval - thread->carry_ns : 1);
+        /* Anywhere within the first interval: the beginning of short threads counts, too. */
+        os_timer_arm(thread->timer, 1 + next_random(thread) % mean_interval_ns());
     }
 }
 
@@ -130,11 +152,7 @@ static void delete_timer(struct thread *thread)
         os_timer_delete(thread->timer);
 }
 
-/*
- * The thread ends.  What it used since its last sample is carried over to the
- * next thread that begins, so that many short threads are sampled as one long
- * one would be.
- */
+/* The thread ends.  What it used since its last sample is left to its kin. */
 static void end(void *argument)
 {
     struct thread *thread = argument;
@@ -148,8 +166,7 @@ static void end(void *argument)
     thread->end_cpu_ns = cpu;
     thread->end_wall_ns = os_mono_ns();
     if (atomic_load(&agent.control->on))
-        atomic_fetch_add(&agent.arena.header->carry_ns,
-                         cpu - thread->last_cpu_ns + thread->carry_ns);
+        kin_leave(thread, cpu - thread->last_cpu_ns);
     if (thread->record) {
         struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
         atomic_store(&record->cpu_ns, cpu - thread->begin_cpu_ns);
@@ -185,6 +202,7 @@ AGENT_EXPORT int pthread_create(pthread_t *ident, const pthread_attr_t *attribut
     thread->start = start;
     thread->start_argument = argument;
     thread->is_main = false;
+    owner_begin(thread);
     thread->blocks_signal = signals_sample_is_blocked();
     int failed = real_create(ident, attributes, run, thread);
     if (failed)
@@ -205,6 +223,8 @@ void threads_add_main(void)
     if (!thread)
         return;
     thread->is_main = true;
+    thread->starter = NULL;
+    thread->birth_node = 0;
     begin(thread);
     if (has_end_key)
         pthread_setspecific(end_key, thread);

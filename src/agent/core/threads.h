@@ -43,28 +43,36 @@ struct thread {
     uint16_t record;    /* id in the arena's thread section, 0: none */
     void *(*start)(void *);
     void *start_argument;
+    uint32_t birth_node;          /* owner.h: the traced line that started it, 0: none */
+    const struct thread *starter; /* the thread it was started for, NULL: none */
+    uint32_t starter_serial;
+    uint16_t family; /* kin.h */
 
     uint64_t begin_cpu_ns, begin_wall_ns;
     uint64_t end_cpu_ns, end_wall_ns; /* set before it is THREAD_ENDED */
     uint64_t last_cpu_ns;             /* (own) clock at the last sample */
-    uint64_t carry_ns;          /* (own) CPU of ended threads to be charged with the next sample */
-    uint32_t random;            /* (own) */
-    struct timeline_cursor log; /* (own) */
-    uintptr_t root_frame;       /* (own) where its complete stacks end */
-    uint32_t root_misses;       /* (own) */
-    _Atomic uintptr_t tstate;   /* last seen Python thread state */
-    _Atomic uint32_t last_node; /* last CPU sample */
+    uint32_t random;                  /* (own) */
+    struct timeline_cursor log;       /* (own) */
+    uintptr_t root_frame;             /* (own) where its complete stacks end */
+    uint32_t root_misses;             /* (own) */
+    _Atomic uintptr_t tstate;         /* last seen Python thread state */
+    _Atomic uint32_t last_node;       /* last CPU sample */
+    bool has_no_line;                 /* (own) at its last sample no frame was traced */
+    _Atomic uint64_t place;           /* owner.h: what it does now */
 
     /* (sampler) */
     uint32_t seen_serial;
     uint64_t pass_cpu_ns, pass_wall_ns; /* clocks at the last pass */
     uint64_t valid_cpu_ns;              /* clock when wait_node was read: still true if unchanged */
     uint32_t wait_node, wait_kind;
+    uint32_t seen_joined;                    /* claims_joined() when that was read */
     uint64_t starved_ns;                     /* total at the last pass */
     uint64_t pending_ns, pending_charged_ns; /* waits not yet placed */
     uint64_t wait_ns, starve_ns, charge_ns;  /* of this pass */
     bool runnable;                           /* of this pass: ready to run, or running */
     bool placed;                             /* of this pass: wait_node and wait_kind are true */
+    uint8_t rank;                            /* of this pass: enum wire_rank */
+    bool is_outside;                         /* what wait_node waits for */
     uint32_t before_node, before_kind;       /* where it waited at the last pass, 0: it ran */
     uint64_t waited_ns;                      /* in all */
     struct timeline_cursor wait_log;
@@ -72,7 +80,7 @@ struct thread {
 
     struct py_frame frames[PY_FRAMES_MAX]; /* (own) */
 
-    /* (own) of allocations, which the handler may interrupt */
+    /* (own) of calls that we stand in front of, which the handler may interrupt */
     struct known_stack known_stacks[KNOWN_STACKS];
     struct py_frame memory_frames[PY_FRAMES_MAX];
 };

@@ -1,41 +1,13 @@
 #include "agent/cpu/tick.h"
 
 #include "agent/core/agent.h"
+#include "agent/core/kin.h"
 #include "agent/core/timeline.h"
+#include "agent/cpu/owner.h"
 #include "os/guard.h"
 #include "os/os.h"
 
-enum {
-    ROOT_MISSES_MAX = 3,       /* so many stacks in a row with a new root: it is the root now */
-    OWNER_VALID_NS = 60000000, /* how long "this line is in native code" is believed */
-};
-
-/* node << 32 | milliseconds: who is in native code, and when that was seen. */
-static _Atomic uint64_t native_owner;
-static _Atomic(const struct thread *) native_owner_thread;
-
-static uint32_t now_ms(void)
-{
-    return (uint32_t)(os_mono_ns() / 1000000);
-}
-
-void tick_native_owner(const struct thread *thread, uint32_t node, bool in_native)
-{
-    if (in_native) {
-        atomic_store(&native_owner_thread, thread);
-        atomic_store(&native_owner, (uint64_t)node << 32 | now_ms());
-    } else if (atomic_load_explicit(&native_owner_thread, memory_order_relaxed) == thread) {
-        atomic_store(&native_owner, 0);
-    }
-}
-
-static uint32_t node_of_native_thread(void)
-{
-    uint64_t owner = atomic_load(&native_owner);
-    if (owner && now_ms() - (uint32_t)owner < OWNER_VALID_NS / 1000000)
-        return (uint32_t)(owner >> 32);
-    return tables_node(&agent.tables, 0, WIRE_FRAME_NO_PYTHON, 0, 0, 0);
-}
+enum { ROOT_MISSES_MAX = 3 }; /* so many stacks in a row with a new root: it is the root now */
 
 /*
  * The layout is believed once a real stack has been read with it.  What comes
@@ -84,6 +56,26 @@ static void check_root(struct thread *thread, struct py_walk *walk)
     }
 }
 
+static uint32_t root_below(uint32_t owner)
+{
+    return owner ? tables_node(&agent.tables, owner, WIRE_FRAME_THREAD, 0, 0, 0) : 0;
+}
+
+/* Frames without a traced one among them come below the line they work for. */
+static uint32_t stack_node(struct thread *thread, const struct py_walk *walk)
+{
+    uint32_t owner = thread->has_no_line ? owner_of_python(thread) : 0;
+    for (int attempt = 0;; attempt++) {
+        uint32_t node =
+            tables_stack(&agent.tables, &agent.layout, root_below(owner), thread->frames, walk);
+        bool has_no_line = tables_traced(&agent.tables, node) == owner;
+        if (attempt || has_no_line == thread->has_no_line)
+            return node;
+        thread->has_no_line = has_no_line; /* not as the last time: once more */
+        owner = has_no_line ? owner_of_python(thread) : 0;
+    }
+}
+
 /* The stack of the calling thread as a node, and what it is doing. */
 static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum wire_kind *kind)
 {
@@ -91,7 +83,7 @@ static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum w
     uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
     *kind = WIRE_CPU_NATIVE;
     if (!tstate)
-        return node_of_native_thread();
+        return owner_of_native(thread);
     if (state == WIRE_STACKS_UNKNOWN_PYTHON || state == WIRE_STACKS_SELFCHECK)
         return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     struct py_walk walk;
@@ -102,7 +94,8 @@ static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum w
     if (!walk.count) {
         *kind = WIRE_CPU_PYTHON;
         if (!walk.bad)
-            return tables_node(&agent.tables, 0, WIRE_FRAME_INTERPRETER, 0, 0, 0);
+            return tables_node(&agent.tables, root_below(owner_of_python(thread)),
+                               WIRE_FRAME_INTERPRETER, 0, 0, 0);
         arena_lost(&agent.arena, WIRE_LOST_BAD_FRAME);
         return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     }
@@ -113,8 +106,8 @@ static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum w
         [CLASSIFY_CALL] = WIRE_CPU_CALL,
     };
     *kind = kinds[classify(&agent.regions, &agent.layout, walk.leaf_opcode, ucontext)];
-    uint32_t node = tables_stack(&agent.tables, &agent.layout, thread->frames, &walk);
-    tick_native_owner(thread, node, *kind != WIRE_CPU_PYTHON);
+    uint32_t node = stack_node(thread, &walk);
+    owner_see(thread, node, *kind == WIRE_CPU_PYTHON ? OWNER_RUNS : OWNER_IN_NATIVE);
     if (thread->record) {
         struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
         atomic_store_explicit(&record->python, 1, memory_order_relaxed);
@@ -128,14 +121,14 @@ void tick_sample(struct thread *thread, const void *ucontext)
         return; /* the last signal of a timer that is gone */
     struct wire_header *header = agent.arena.header;
     uint64_t now = os_thread_cpu_ns();
-    uint64_t weight = now - thread->last_cpu_ns + thread->carry_ns;
+    uint64_t weight = now - thread->last_cpu_ns;
     thread->last_cpu_ns = now;
-    thread->carry_ns = 0;
     if (atomic_load_explicit(&agent.control->on, memory_order_relaxed)) {
         enum wire_kind kind;
         uint32_t node = sample_stack(thread, ucontext, &kind);
         tables_add(&agent.tables, node, kind, weight, 0);
         atomic_store_explicit(&thread->last_node, node, memory_order_relaxed);
+        kin_see(thread, node, kind);
         timeline_add(&thread->log, thread->record, node, kind, os_mono_ns(), weight);
         if (thread->record) {
             struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
@@ -149,9 +142,28 @@ void tick_sample(struct thread *thread, const void *ucontext)
     os_timer_arm(thread->timer, threads_next_interval_ns(thread));
 }
 
-void tick_in_child(bool is_recorded)
+/* Where the calling thread is if it runs Python code, else 0. */
+static uint32_t own_stack(struct thread *thread)
 {
-    (void)is_recorded;
-    atomic_store(&native_owner, 0);
-    atomic_store(&native_owner_thread, NULL);
+    uintptr_t tstate = (uintptr_t)agent.current_tstate();
+    struct py_walk walk = {0};
+    if (tstate && atomic_load(&agent.arena.header->stacks_state) == WIRE_STACKS_OK)
+        frames_walk(&agent.layout, agent.code_type, tstate, thread->memory_frames, &walk);
+    return walk.count && !walk.bad
+               ? tables_stack(&agent.tables, &agent.layout, 0, thread->memory_frames, &walk)
+               : 0;
+}
+
+void tick_last(void)
+{
+    struct thread *thread = threads_self();
+    if (!thread || !atomic_load(&agent.control->on))
+        return;
+    uint64_t now = os_thread_cpu_ns();
+    uint32_t node = atomic_load(&thread->last_node);
+    if (!node)
+        node = own_stack(thread);
+    if (node)
+        tables_add(&agent.tables, node, WIRE_CPU_PYTHON, now - thread->last_cpu_ns, 0);
+    thread->last_cpu_ns = now;
 }

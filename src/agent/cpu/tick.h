@@ -13,10 +13,7 @@ void tick_sample(struct thread *thread, const void *ucontext);
 bool tick_layout_fits(uintptr_t tstate, const struct thread *thread, const struct py_frame *frames,
                       const struct py_walk *walk);
 
-/* Remembers that a Python thread is in native code, or not any more.  CPU of threads without Python
- * code (BLAS pools) is charged to the line of the thread that is. */
-void tick_native_owner(const struct thread *thread, uint32_t node, bool in_native);
-
-void tick_in_child(bool is_recorded); /* see forks.h */
+/* The process ends: charge what the calling thread used since its last sample. */
+void tick_last(void);
 
 #endif

@@ -66,7 +66,7 @@ static uint32_t stack_node(struct thread *thread, const struct py_walk *walk)
     uint32_t epoch = atomic_load_explicit(&stack_epoch, memory_order_relaxed);
     if (known->hash == hash && known->epoch == epoch && known->node)
         return known->node;
-    uint32_t node = tables_stack(&agent.tables, &agent.layout, thread->memory_frames, walk);
+    uint32_t node = tables_stack(&agent.tables, &agent.layout, 0, thread->memory_frames, walk);
     *known = (struct known_stack){hash, node, epoch};
     return node;
 }

@@ -3,7 +3,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/threads.h"
 #include "agent/core/timeline.h"
-#include "agent/cpu/tick.h"
+#include "agent/cpu/owner.h"
 #include "agent/waits/cause.h"
 #include "os/os.h"
 
@@ -53,7 +53,7 @@ static uint32_t blocked_stack(uintptr_t tstate, struct py_walk *walk)
     frames_walk(&agent.layout, agent.code_type, tstate, walk_frames, walk);
     if (!walk->count || walk->bad)
         return 0;
-    return tables_stack(&agent.tables, &agent.layout, walk_frames, walk);
+    return tables_stack(&agent.tables, &agent.layout, 0, walk_frames, walk);
 }
 
 static bool stacks_usable(void)
@@ -74,9 +74,10 @@ enum finding {
  * Find out where a thread waits.  What was read counts only if the thread did
  * not run meanwhile, i.e. its CPU clock stood still.
  */
-static enum finding look_at(struct thread *thread, uint64_t cpu_ns)
+static enum finding look_at(struct thread *thread, uint64_t cpu_ns, uint64_t now_ns)
 {
-    if (thread->valid_cpu_ns == cpu_ns && thread->wait_node)
+    uint32_t joined = claims_joined();
+    if (thread->valid_cpu_ns == cpu_ns && thread->wait_node && thread->seen_joined == joined)
         return FOUND_WAITING; /* has not run since it was read: still there */
     uintptr_t tstate = tstate_of(thread);
     if (!tstate || !stacks_usable())
@@ -87,7 +88,9 @@ static enum finding look_at(struct thread *thread, uint64_t cpu_ns)
         return FOUND_RUNNABLE;
     struct py_walk walk;
     uint32_t node = blocked_stack(tstate, &walk);
-    enum wire_kind kind = known ? cause_classify(&wait, tstate) : WIRE_WAIT_OTHER;
+    struct cause cause = {WIRE_WAIT_OTHER, false};
+    if (known)
+        cause = cause_find(&wait, tstate, now_ns);
     uint64_t after;
     if (!os_thread_cpu_of(thread->tid, &after) || after != cpu_ns) {
         arena_lost(&agent.arena, WIRE_LOST_TORN_WAIT);
@@ -96,16 +99,39 @@ static enum finding look_at(struct thread *thread, uint64_t cpu_ns)
     if (!node)
         return FOUND_MOVING;
     thread->wait_node = node;
-    thread->wait_kind = kind;
+    thread->wait_kind = cause.kind;
+    thread->is_outside = cause.is_outside;
     thread->valid_cpu_ns = cpu_ns;
-    if (kind == WIRE_WAIT_LOCK && agent.layout.calls[walk.leaf_opcode] != PY_CALL_NONE)
-        tick_native_owner(thread, node, true);
+    thread->seen_joined = joined;
+    bool in_native = cause.kind == WIRE_WAIT_LOCK &&
+                     agent.layout.calls[walk.leaf_opcode] != PY_CALL_NONE &&
+                     !cause_is_python_lock(&wait);
+    owner_see(thread, node,
+              in_native                     ? OWNER_NATIVE_WAITS
+              : cause.kind == WIRE_WAIT_GIL ? OWNER_RUNS
+                                            : OWNER_WAITS);
     return FOUND_WAITING;
 }
 
-static bool waits_outside(const struct thread *thread)
+/* What the thread claims of the time in which nobody runs. */
+static enum wire_rank rank_of(const struct thread *thread)
 {
-    return thread->placed && cause_is_external((enum wire_kind)thread->wait_kind);
+    bool is_main = agent.is_first && thread->is_main;
+    uint32_t node = thread->runnable
+                        ? atomic_load_explicit(&thread->last_node, memory_order_relaxed)
+                        : thread->wait_node;
+    bool is_traced = tables_traced(&agent.tables, node);
+    if (thread->runnable)
+        return is_traced ? WIRE_RANK_STARVED : WIRE_RANK_UNTRACED_STARVED;
+    if (thread->placed && thread->wait_kind == WIRE_WAIT_REQUEST)
+        return WIRE_RANK_REQUEST;
+    if (thread->placed && thread->is_outside)
+        return is_main     ? is_traced ? WIRE_RANK_MAIN_OUTSIDE : WIRE_RANK_UNTRACED_MAIN_OUTSIDE
+               : is_traced ? WIRE_RANK_OUTSIDE
+                           : WIRE_RANK_UNTRACED_OUTSIDE;
+    if (is_main)
+        return is_traced ? WIRE_RANK_MAIN : WIRE_RANK_UNTRACED_MAIN;
+    return WIRE_RANKS;
 }
 
 /* How long the thread waited in this pass, and where it is now. */
@@ -116,6 +142,7 @@ static void observe(struct pass *pass, struct thread *thread)
     thread->before_node = thread->placed ? thread->wait_node : 0;
     thread->before_kind = thread->placed ? thread->wait_kind : 0;
     thread->placed = thread->runnable = false;
+    thread->rank = WIRE_RANKS;
     if (serial != thread->seen_serial) {
         adopt(thread, serial);
         pass->any_moved = true;
@@ -132,7 +159,7 @@ static void observe(struct pass *pass, struct thread *thread)
     if (wall_ns < used_ns + WAIT_NOTICE_NS)
         return;
     pass->any_waited = true;
-    enum finding finding = look_at(thread, cpu_ns);
+    enum finding finding = look_at(thread, cpu_ns, pass->now_ns);
     thread->waited_ns += wall_ns - used_ns;
     if (finding == FOUND_NATIVE)
         return;
@@ -145,10 +172,9 @@ static void observe(struct pass *pass, struct thread *thread)
         thread->starve_ns = starved_ns - thread->starved_ns;
         thread->starved_ns = starved_ns;
     }
-    if (thread->is_main)
-        pass->main_thread = thread;
-    pass->runnable += thread->runnable;
-    pass->external += waits_outside(thread);
+    thread->rank = (uint8_t)rank_of(thread);
+    if (thread->rank < WIRE_RANKS)
+        pass->claims.threads[thread->rank]++;
 }
 
 /* Do the sampler's fields speak of the thread that has the entry?  Not if that began after threads
@@ -158,28 +184,16 @@ static bool is_observed(const struct thread *thread)
     return thread->seen_serial && thread->seen_serial == atomic_load(&thread->serial);
 }
 
-/*
- * The time in which no thread of any process ran is charged once, in the first
- * process: to its main thread if that waits for the outside world; else to the
- * threads that were ready to run, no processor being free; else to all threads
- * that wait for the outside world; else to the main thread.
- */
+/* The time in which no thread of any process ran is charged once, to the threads of the best rank
+ * there is in the session: this process's part of it. */
 static void charge(struct pass *pass)
 {
-    if (!agent.is_first || pass->cpu_ns >= pass->wall_ns)
-        return;
-    uint64_t idle_ns = pass->wall_ns - pass->cpu_ns;
-    struct thread *main_thread = pass->main_thread;
-    unsigned sharers = pass->runnable ? pass->runnable : pass->external;
-    if ((main_thread && waits_outside(main_thread)) || !sharers) {
-        if (main_thread)
-            main_thread->charge_ns = idle_ns;
-        return;
-    }
-    for (unsigned i = 0; i < threads_used(); i++) {
+    unsigned sharers;
+    enum wire_rank best = claims_settle(&pass->claims, pass->now_ns, &sharers);
+    for (unsigned i = 0; best < WIRE_RANKS && pass->idle_ns && i < threads_used(); i++) {
         struct thread *thread = threads_at(i);
-        if (is_observed(thread) && (pass->runnable ? thread->runnable : waits_outside(thread)))
-            thread->charge_ns = idle_ns / sharers;
+        if (is_observed(thread) && thread->rank == best)
+            thread->charge_ns = pass->idle_ns / sharers;
     }
 }
 
@@ -187,7 +201,7 @@ static void add(struct thread *thread, uint32_t node, enum wire_kind kind, uint6
                 uint64_t charged_ns, uint64_t now_ns)
 {
     tables_add(&agent.tables, node, kind, ns, charged_ns);
-    if (charged_ns)
+    if (charged_ns && kind != WIRE_WAIT_REQUEST) /* idle is nothing that happens */
         timeline_add(&thread->wait_log, thread->record, node, kind, now_ns - charged_ns,
                      charged_ns);
 }

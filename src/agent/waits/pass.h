@@ -7,15 +7,14 @@
 #define AGENT_WAITS_PASS_H
 
 #include "agent/core/threads.h"
+#include "agent/waits/claims.h"
 
 struct pass {
     uint64_t now_ns, wall_ns; /* wall_ns: since the last pass */
-    uint64_t cpu_ns;          /* used since then by all processes, samplers left out */
+    uint64_t idle_ns;         /* the part of it in which no thread of any process ran */
 
     /* What it found. */
-    unsigned external; /* threads that wait for the outside world */
-    unsigned runnable; /* threads that are ready to run */
-    struct thread *main_thread;
+    struct claims claims;
     bool any_moved, any_waited;
 };
 

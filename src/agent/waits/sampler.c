@@ -8,6 +8,7 @@
 #include "agent/hooks/signals.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/memory.h"
+#include "agent/waits/claims.h"
 #include "agent/waits/pass.h"
 #include "os/os.h"
 
@@ -21,6 +22,10 @@ enum {
     ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
+    COST_SHARE = 333,         /* of a processor's time passes may take one part in so many, */
+    FREE_PASSES = 32,         /* but for the first; */
+    PAUSE_MAX_NS = 350000000, /* and waits are looked at three times a second at least */
+    SMOOTHING = 8,            /* passes, that the mean cost is taken over */
     STACK_BYTES = 64 * 1024,
     RSS_EVERY = 16, /* passes */
 };
@@ -29,7 +34,8 @@ static struct lock starting; /* one starts or ends the thread at a time */
 static pthread_t thread_ident;
 static _Atomic pid_t thread_tid;
 static _Atomic uint32_t is_asked_to_end;
-static uint64_t earlier_own_ns; /* CPU time of samplers that this process had before */
+static _Atomic uint64_t reported_ns; /* of this process's CPU time, to the session */
+static uint64_t earlier_own_ns;      /* CPU time of samplers that this process had before */
 
 /* The process's CPU time, our own thread's, and the difference: what the program used. */
 struct clocks {
@@ -87,10 +93,27 @@ static unsigned spread_for(unsigned passes, unsigned most)
 
 /* What is known from pass to pass. */
 struct course {
-    uint64_t last_ns, last_cpu_ns, last_session_ns;
+    uint64_t last_ns, last_session_ns, last_late_ns;
+    uint64_t owed_ns; /* idle time charged although somebody ran, of whom we heard later */
     unsigned passes, idle_passes, busy_passes;
+    uint64_t cost_ns; /* of a pass, on average */
+    uint64_t own_ns;  /* CPU time that we had taken up to the last one */
     int arena_fd;
 };
+
+/* Tell the session what this process has used.  Its first and last word come late: others may have
+ * seen nobody run meanwhile. */
+static void report_cpu(uint64_t program_ns, bool is_last)
+{
+    uint64_t before_ns = atomic_load(&reported_ns);
+    do { /* two clocks, read in turn: may seem to go back */
+        if (program_ns <= before_ns)
+            return;
+    } while (!atomic_compare_exchange_weak(&reported_ns, &before_ns, program_ns));
+    atomic_fetch_add(&agent.control->cpu_ns, program_ns - before_ns);
+    if (is_last || !before_ns)
+        atomic_fetch_add(&agent.control->late_cpu_ns, program_ns - before_ns);
+}
 
 static void begin(struct course *course)
 {
@@ -100,30 +123,56 @@ static void begin(struct course *course)
     os_private_directory();
     bool may_keep = os_private_descriptors();
     const struct wire_header *header = agent.arena.header;
+    struct clocks clocks = read_clocks();
+    uint64_t beat_ns = atomic_load(&header->beat_cpu_ns) - atomic_load(&header->sampler_cpu_ns);
+    report_cpu(clocks.program_ns, false);
     *course = (struct course){
         /* from the last beat on, whoever noted it */
         .last_ns = atomic_load(&header->beat_mono_ns),
-        .last_cpu_ns = atomic_load(&header->beat_cpu_ns) - atomic_load(&header->sampler_cpu_ns),
-        .last_session_ns = atomic_load(&agent.control->cpu_ns),
+        .last_session_ns = atomic_load(&agent.control->cpu_ns) - (clocks.program_ns - beat_ns),
+        .last_late_ns = atomic_load(&agent.control->late_cpu_ns),
+        .own_ns = os_thread_cpu_ns(),
         .arena_fd = may_keep ? arena_open_again(&agent.arena) : -1,
     };
+    claims_join(os_mono_ns());
     pass_begin(course->last_ns, may_keep);
 }
 
-/* The time since the last pass: on the wall, and of all processes on processors. */
+void sampler_farewell(void)
+{
+    uint64_t own_ns = atomic_load(&agent.arena.header->sampler_cpu_ns);
+    uint64_t process_ns = os_process_cpu_ns();
+    report_cpu(process_ns > own_ns ? process_ns - own_ns : 0, true);
+    claims_leave();
+}
+
+/* How much of the time since the last pass nobody used. */
+static uint64_t idle_since(struct course *course, uint64_t wall_ns)
+{
+    uint64_t session_ns = atomic_load(&agent.control->cpu_ns);
+    uint64_t late_ns = atomic_load(&agent.control->late_cpu_ns);
+    uint64_t cpu_ns = session_ns - course->last_session_ns;
+    uint64_t late = late_ns - course->last_late_ns;
+    course->last_session_ns = session_ns;
+    course->last_late_ns = late_ns;
+    if (cpu_ns >= wall_ns) {
+        uint64_t surplus_ns = cpu_ns - wall_ns;
+        course->owed_ns += surplus_ns < late ? surplus_ns : late;
+        return 0;
+    }
+    uint64_t idle_ns = wall_ns - cpu_ns;
+    uint64_t paid_ns = idle_ns < course->owed_ns ? idle_ns : course->owed_ns;
+    course->owed_ns -= paid_ns;
+    return idle_ns - paid_ns;
+}
+
 static struct pass next_pass(struct course *course, const struct clocks *clocks)
 {
     struct pass pass = {.now_ns = os_mono_ns()};
     pass.wall_ns = pass.now_ns - course->last_ns;
     course->last_ns = pass.now_ns;
-    if (clocks->program_ns >
-        course->last_cpu_ns) { /* two clocks, read in turn: may seem to go back */
-        atomic_fetch_add(&agent.control->cpu_ns, clocks->program_ns - course->last_cpu_ns);
-        course->last_cpu_ns = clocks->program_ns;
-    }
-    uint64_t session_ns = atomic_load(&agent.control->cpu_ns);
-    pass.cpu_ns = session_ns - course->last_session_ns;
-    course->last_session_ns = session_ns;
+    report_cpu(clocks->program_ns, false);
+    pass.idle_ns = idle_since(course, pass.wall_ns);
     return pass;
 }
 
@@ -147,18 +196,42 @@ static void one_pass(struct course *course)
     timeline_compact();
 }
 
+/* What passes cost on average.  One that had to do something special, such as to make the arena
+ * larger, counts as four others. */
+static void count_cost(struct course *course)
+{
+    uint64_t own_ns = os_thread_cpu_ns(), cost_ns = own_ns - course->own_ns;
+    course->own_ns = own_ns;
+    if (course->cost_ns && cost_ns > 4 * course->cost_ns)
+        cost_ns = 4 * course->cost_ns;
+    course->cost_ns =
+        course->cost_ns ? (course->cost_ns * (SMOOTHING - 1) + cost_ns) / SMOOTHING : cost_ns;
+}
+
+/* How long to sleep: as told by what the program does, and so long that we take no more than our
+ * share of a processor. */
+static uint64_t pause_for(const struct course *course)
+{
+    unsigned spread = course->idle_passes ? spread_for(course->idle_passes, SPREAD_IDLE_MAX)
+                                          : spread_for(course->busy_passes, SPREAD_BUSY_MAX);
+    uint64_t pause_ns = agent.control->wait_interval_ns * spread;
+    uint64_t due_ns = course->passes < FREE_PASSES ? 0 : course->cost_ns * COST_SHARE;
+    if (due_ns > PAUSE_MAX_NS)
+        due_ns = PAUSE_MAX_NS;
+    return due_ns > pause_ns ? due_ns : pause_ns;
+}
+
 static void *sample_forever(void *argument)
 {
     (void)argument;
     struct course course;
     begin(&course);
     for (;;) {
-        unsigned spread = course.idle_passes ? spread_for(course.idle_passes, SPREAD_IDLE_MAX)
-                                             : spread_for(course.busy_passes, SPREAD_BUSY_MAX);
-        duty_sleep(agent.control->wait_interval_ns * spread);
+        duty_sleep(pause_for(&course));
         if (is_alone() || atomic_load(&is_asked_to_end))
             break;
         one_pass(&course);
+        count_cost(&course);
     }
     earlier_own_ns += os_thread_cpu_ns();
     return NULL;
@@ -227,6 +300,8 @@ void sampler_in_child(bool is_recorded)
     lock_give(&starting);
     atomic_store(&agent.has_sampler, false);
     earlier_own_ns = 0;
+    atomic_store(&reported_ns, 0);
+    claims_in_child(is_recorded);
     if (is_recorded)
         sampler_start();
 }

@@ -22,6 +22,9 @@ bool sampler_stop(void);
 /* The sampler's own sleep, which ends at once when it is asked to end. */
 void sampler_pause(uint64_t ns);
 
+/* The process ends, or stops recording: tell the session what it has used, and claim nothing. */
+void sampler_farewell(void);
+
 void sampler_in_child(bool is_recorded); /* see forks.h */
 
 #endif

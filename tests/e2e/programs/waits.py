@@ -48,6 +48,17 @@ def wait_recv():
     sender.join()
 
 
+def idle_beside():
+    time.sleep(SECONDS)  #: bystander
+
+
+def wait_beside():
+    other = threading.Thread(target=idle_beside)
+    other.start()
+    time.sleep(SECONDS)  #: beside
+    other.join()
+
+
 def wait_recv_timeout():
     here, there = socket.socketpair()
     here.settimeout(SECONDS)

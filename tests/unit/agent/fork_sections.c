@@ -12,6 +12,7 @@
 #include "agent/core/lock.h"
 #include "agent/core/threads.h"
 #include "agent/core/timeline.h"
+#include "agent/cpu/owner.h"
 #include "agent/cpu/tick.h"
 #include "agent/memory/blocks.h"
 #include "agent/memory/duty.h"
@@ -523,7 +524,7 @@ static void fork_inside(const struct section *section, bool by_fork)
     wanted = section->point;
     CHECK(!pthread_create(&thread, NULL, enter, (void *)(uintptr_t)section));
     wait_until(&is_inside);
-    tick_native_owner(threads_self(), threads_self()->last_node, true);
+    owner_see(threads_self(), threads_self()->last_node, OWNER_IN_NATIVE);
     child = make_child(by_fork);
     CHECK(child >= 0);
     if (!child)

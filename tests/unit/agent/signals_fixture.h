@@ -8,7 +8,9 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
+#include "agent/core/kin.h"
 #include "agent/core/threads.h"
+#include "agent/cpu/owner.h"
 #include "agent/cpu/tick.h"
 #include "agent/hooks/signals.h"
 #include "arena_fixture.h"
@@ -39,6 +41,22 @@ void forks_check(void)
 bool forks_is_guest(void)
 {
     return getpid() != own_pid;
+}
+
+void owner_begin(struct thread *thread)
+{
+    (void)thread;
+}
+
+void kin_begin(struct thread *thread)
+{
+    (void)thread;
+}
+
+void kin_leave(const struct thread *thread, uint64_t cpu_ns)
+{
+    (void)thread;
+    (void)cpu_ns;
 }
 
 void tick_sample(struct thread *thread, const void *ucontext)

@@ -1,6 +1,7 @@
 /* Causes of waiting, from the system call a thread is blocked in. */
 #include "agent/core/agent.h"
 #include "agent/waits/cause.h"
+#include "agent/waits/claims.h"
 #include "faults.h"
 
 #include <setjmp.h>
@@ -12,16 +13,21 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-struct agent agent;
+static struct wire_control control;
+struct agent agent = {.control = &control};
 
 static enum wire_kind kind_of(long call, uintptr_t a0, uintptr_t a1)
 {
     struct os_wait wait = {.call = call, .args = {a0, a1}};
-    return cause_classify(&wait, 0);
+    return cause_find(&wait, 0, 1).kind;
 }
 
 static void test_plain_calls(void **state)
@@ -77,9 +83,9 @@ static void test_gil(void **state)
     agent.has_layout = true;
     agent.layout.ts_gil_requested = 8;
     struct os_wait wait = {.call = SYS_futex, .args = {1}};
-    assert_int_equal(cause_classify(&wait, (uintptr_t)tstate), WIRE_WAIT_GIL);
+    assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_GIL);
     tstate[2] = 0;
-    assert_int_equal(cause_classify(&wait, (uintptr_t)tstate), WIRE_WAIT_LOCK);
+    assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_LOCK);
 }
 
 static void test_external(void **state)
@@ -88,6 +94,84 @@ static void test_external(void **state)
     assert_true(cause_is_external(WIRE_WAIT_SLEEP) && cause_is_external(WIRE_WAIT_CHILD));
     assert_false(cause_is_external(WIRE_WAIT_LOCK) || cause_is_external(WIRE_WAIT_GIL) ||
                  cause_is_external(WIRE_WAIT_STARVED));
+}
+
+static struct cause cause_at(long call, uintptr_t a0, uintptr_t a1, uintptr_t a2, uint64_t now_ns)
+{
+    unsigned sharers;
+    claims_settle(&(struct claims){{0}}, now_ns, &sharers); /* this process is of the session */
+    struct os_wait wait = {.call = call, .args = {a0, a1, a2}};
+    return cause_find(&wait, 0, now_ns);
+}
+
+static void mark(int fd, enum wire_mark kind)
+{
+    struct stat st;
+    assert_int_equal(fstat(fd, &st), 0);
+    control.marks[control.marks_made++] = (uint64_t)st.st_ino << 2 | kind;
+}
+
+/* Who is at the other end? */
+static void test_ends(void **state)
+{
+    faults_install(state);
+    enum { SEC_NS = 1000000000 };
+    uint64_t now_ns = os_mono_ns();
+    int own[2], foreign[2], pair[2], listening = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(pipe(own) | pipe(foreign) | socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    close(foreign[1]); /* somebody else has it, or nobody */
+    struct cause cause = cause_at(SYS_read, (uintptr_t)own[0], 0, 0, now_ns);
+    assert_true(cause.kind == WIRE_WAIT_PIPE && !cause.is_outside);
+    cause = cause_at(SYS_write, (uintptr_t)own[1], 0, 0, now_ns += SEC_NS);
+    assert_true(cause.kind == WIRE_WAIT_PIPE && !cause.is_outside);
+    cause = cause_at(SYS_read, (uintptr_t)foreign[0], 0, 0, now_ns += SEC_NS);
+    assert_true(cause.kind == WIRE_WAIT_PIPE && cause.is_outside);
+
+    cause = cause_at(SYS_recvfrom, (uintptr_t)pair[0], 0, 0, now_ns);
+    assert_true(cause.kind == WIRE_WAIT_SOCKET && cause.is_outside);
+    mark(pair[0], WIRE_MARK_PAIR);
+    cause = cause_at(SYS_recvfrom, (uintptr_t)pair[0], 0, 0, now_ns);
+    assert_true(cause.kind == WIRE_WAIT_SOCKET && !cause.is_outside);
+
+    /* An event loop with nothing but its own wake-up; then one that serves. */
+    int loop = epoll_create1(0);
+    struct epoll_event event = {.events = EPOLLIN};
+    assert_int_equal(epoll_ctl(loop, EPOLL_CTL_ADD, pair[0], &event), 0);
+    cause = cause_at(SYS_epoll_pwait, (uintptr_t)loop, 0, 0, now_ns);
+    assert_true(cause.kind == WIRE_WAIT_LOOP && !cause.is_outside);
+    mark(listening, WIRE_MARK_LISTENS);
+    assert_int_equal(epoll_ctl(loop, EPOLL_CTL_ADD, listening, &event), 0);
+    cause = cause_at(SYS_epoll_pwait, (uintptr_t)loop, 0, 0, now_ns);
+    assert_true(cause.kind == WIRE_WAIT_REQUEST && cause.is_outside);
+    struct pollfd poll = {.fd = listening};
+    assert_int_equal(cause_at(SYS_ppoll, (uintptr_t)&poll, 1, 0, now_ns).kind, WIRE_WAIT_REQUEST);
+    fd_set set;
+    FD_ZERO(&set);
+    FD_SET(listening, &set);
+    cause = cause_at(SYS_pselect6, 64, (uintptr_t)&set, 0, now_ns);
+    assert_int_equal(cause.kind, WIRE_WAIT_REQUEST);
+    FD_ZERO(&set);
+    FD_SET(pair[0], &set);
+    cause = cause_at(SYS_pselect6, 64, (uintptr_t)&set, 0, now_ns);
+    assert_true(cause.kind == WIRE_WAIT_LOOP && !cause.is_outside);
+    assert_int_equal(cause_at(SYS_accept4, 0, 0, 0, now_ns).kind, WIRE_WAIT_REQUEST);
+
+    int all[] = {own[0], own[1], foreign[0], pair[0], pair[1], listening, loop};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        close(all[i]);
+}
+
+static void test_children(void **state)
+{
+    (void)state;
+    control.claims[1] = (struct wire_claims){.pid = 1000001, .ppid = 1, .beat_mono_ns = 1};
+    assert_false(cause_at(SYS_wait4, 1000001, 0, 0, 1).is_outside);
+    assert_true(cause_at(SYS_wait4, 1000002, 0, 0, 1).is_outside);
+    assert_true(cause_at(SYS_wait4, (uintptr_t)-1, 0, 0, 1).is_outside);
+    assert_false(cause_at(SYS_waitid, P_PID, 1000001, 0, 1).is_outside);
+    control.claims[1].ppid = getpid();
+    assert_false(cause_at(SYS_wait4, (uintptr_t)-1, 0, 0, 1).is_outside);
+    assert_false(cause_at(SYS_waitid, P_ALL, 0, 0, 1).is_outside);
 }
 
 static int block_pipe[2];
@@ -112,7 +196,7 @@ static void test_a_blocked_thread(void **state)
     while (!tid || wait.running || wait.call != SYS_read)
         if (tid)
             assert_true(os_thread_wait(tid, &fd, true, &wait));
-    assert_int_equal(cause_classify(&wait, 0), WIRE_WAIT_PIPE);
+    assert_int_equal(cause_find(&wait, 0, 1).kind, WIRE_WAIT_PIPE);
     uint64_t before, after, starved;
     assert_true(os_thread_cpu_of(tid, &before) && os_thread_cpu_of(tid, &after));
     assert_int_equal(before, after);
@@ -130,9 +214,10 @@ static void *look_privately(void *argument)
     int *pipes = argument;
     if (!os_private_descriptors())
         return NULL;
+    uint64_t inode;
     int lowest = open("/dev/null", O_RDONLY);
     /* Own numbering, yet the program's descriptors can be asked about. */
-    return lowest == 0 && os_file_type(pipes[0]) == OS_FILE_PIPE ? argument : NULL;
+    return lowest == 0 && os_file_type(pipes[0], &inode) == OS_FILE_PIPE && inode ? argument : NULL;
 }
 
 static void test_private_descriptors(void **state)
@@ -158,6 +243,8 @@ int main(void)
         cmocka_unit_test(test_by_descriptor),
         cmocka_unit_test(test_gil),
         cmocka_unit_test(test_external),
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_children),
         cmocka_unit_test(test_a_blocked_thread),
         cmocka_unit_test(test_private_descriptors),
     };

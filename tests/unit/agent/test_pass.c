@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/core/agent.h"
-#include "agent/cpu/tick.h"
+#include "agent/cpu/owner.h"
 #include "agent/waits/pass.h"
 #include "arena_fixture.h"
 #include "fake_python.h"
@@ -19,6 +19,7 @@
 
 struct agent agent;
 
+enum { TRACED = 2 }; /* the place that is a line of the user's */
 enum { THREADS = 6, PLACES = 3, TID = 100, MS = 1000000, PASS_NS = 10 * MS, ANY = -1 };
 enum { GIL_ADDRESS = 0x10000, LOCK_ADDRESS = 0x20000 };
 
@@ -37,7 +38,8 @@ static struct {
 } world[THREADS];
 
 static struct wire_control control;
-static struct fake_object *code;
+static struct fake_object *code, *traced_code;
+static struct wire_filter filter = {.directory = "/p"};
 static unsigned used;
 static uint64_t now_ns, passed_cpu_ns;
 static uint64_t idle_ns;            /* time in which nobody ran */
@@ -112,9 +114,9 @@ void threads_free(struct thread *thread)
         in_free(thread);
 }
 
-void tick_native_owner(const struct thread *thread, uint32_t node, bool in_native)
+void owner_see(struct thread *thread, uint32_t node, enum owner_state state)
 {
-    native_owner = node && in_native ? thread : NULL;
+    native_owner = node && state == OWNER_NATIVE_WAITS ? thread : NULL;
 }
 
 /* ---- threads of the program ---- */
@@ -155,7 +157,8 @@ static void make_thread(unsigned i)
     memcpy(&cframe, (char *)world[i].tstate + agent.layout.ts_cframe, sizeof cframe);
     world[i].cframe = (struct fake_object *)cframe;
     for (unsigned place = 0; place < PLACES; place++)
-        world[i].frames[place] = fake_frame(&agent.layout, code, at_of(i, place), NULL, 0);
+        world[i].frames[place] = fake_frame(&agent.layout, place == TRACED ? traced_code : code,
+                                            at_of(i, place), NULL, 0);
     world[i].cpu_ns = 1000 + i; /* 0 would mean "unknown" */
     begin_thread(i);
 }
@@ -187,7 +190,11 @@ static int open_all(void **state)
     if (!layout_select(&agent.layout, 0x030c01f0, 0, 0) || !fixture_open(&agent.arena) ||
         !tables_init(&agent.tables, &agent.arena))
         return -1;
+    agent.tables.filter = &filter;
     code = fake_code(&agent.layout, "/a.py", "f", 1);
+    traced_code = fake_code(&agent.layout, "/p/a.py", "f", 1);
+    claims_in_child(true);
+    claims_join((uint64_t)5000 * PASS_NS);
     fixture_grow_fully(&agent.arena);
     now_ns = agent.arena.header->start_mono_ns = 5000 * (uint64_t)PASS_NS;
     used = 0;
@@ -220,11 +227,12 @@ static void pass(uint64_t wall_ns)
     for (unsigned i = 0; i < THREADS; i++)
         cpu_ns += world[i].cpu_ns;
     now_ns += wall_ns;
-    struct pass one = {.now_ns = now_ns, .wall_ns = wall_ns, .cpu_ns = cpu_ns - passed_cpu_ns};
+    uint64_t ran_ns = cpu_ns - passed_cpu_ns;
+    struct pass one = {
+        .now_ns = now_ns, .wall_ns = wall_ns, .idle_ns = ran_ns < wall_ns ? wall_ns - ran_ns : 0};
     passed_cpu_ns = cpu_ns - others_cpu_ns;
     others_cpu_ns = 0;
-    if (one.cpu_ns < wall_ns)
-        idle_ns += wall_ns - one.cpu_ns;
+    idle_ns += one.idle_ns;
     pass_look(&one);
 }
 
@@ -431,15 +439,97 @@ static void test_nobody_outside(void **state)
     assert_sum(sum_at(at_of(1, 0), WIRE_WAIT_LOCK), 100 * MS, 0);
 }
 
-static void test_only_the_first_process(void **state)
+/* The time belongs to whoever has a line of the user's. */
+static void test_a_traced_line(void **state)
+{
+    (void)state;
+    begin(3);
+    wait_at(0, 0, SYS_clock_nanosleep); /* main, in a library */
+    wait_at(1, TRACED, SYS_recvfrom);
+    wait_at(2, 0, SYS_recvfrom);
+    passes(10);
+    assert_sum(sum_at(at_of(0, 0), WIRE_WAIT_SLEEP), 100 * MS, 0);
+    assert_sum(sum_at(at_of(1, TRACED), WIRE_WAIT_SOCKET), 100 * MS, 100 * MS);
+    assert_sum(sum_at(at_of(2, 0), WIRE_WAIT_SOCKET), 100 * MS, 0);
+}
+
+/* A thread of a library sleeps, and a line waits for that thread. */
+static void test_a_line_that_joins(void **state)
+{
+    (void)state;
+    begin(2);
+    wait_at(0, TRACED, SYS_futex);
+    wait_at(1, 0, SYS_clock_nanosleep);
+    passes(10);
+    assert_sum(sum_at(at_of(0, TRACED), WIRE_WAIT_LOCK), 100 * MS, 100 * MS);
+    assert_sum(sum_at(at_of(1, 0), WIRE_WAIT_SLEEP), 100 * MS, 0);
+}
+
+static void test_requests(void **state)
+{
+    (void)state;
+    begin(3);
+    wait_at(0, TRACED, SYS_futex); /* until the server ends */
+    wait_at(1, 0, SYS_accept4);
+    wait_at(2, TRACED, SYS_clock_nanosleep); /* one that handles a request */
+    passes(10);
+    assert_sum(sum_at(at_of(2, TRACED), WIRE_WAIT_SLEEP), 100 * MS, 100 * MS);
+    assert_sum(sum_at(at_of(1, 0), WIRE_WAIT_REQUEST), 100 * MS, 0);
+    uint64_t logged = logged_us();
+    world[2].is_gone = true;
+    passes(10);
+    assert_sum(sum_at(at_of(1, 0), WIRE_WAIT_REQUEST), 200 * MS, 100 * MS);
+    assert_int_equal(logged_us(), logged); /* nothing happens */
+    assert_int_equal(sum_at(at_of(0, TRACED), WIRE_WAIT_LOCK).charged_ns, 0);
+}
+
+/* ---- several processes ---- */
+
+static void claim(int32_t pid, enum wire_rank rank, uint16_t threads)
+{
+    struct wire_claims *entry = &control.claims[pid];
+    entry->pid = pid;
+    entry->beat_mono_ns = now_ns;
+    entry->threads[rank] = threads;
+}
+
+static void test_a_better_claim(void **state)
+{
+    (void)state;
+    begin(1);
+    wait_at(0, TRACED, SYS_futex);
+    passes(1); /* takes the first entry */
+    claim(1, WIRE_RANK_OUTSIDE, 1);
+    passes(9);
+    assert_sum(sum_at(at_of(0, TRACED), WIRE_WAIT_LOCK), 100 * MS, 10 * MS);
+}
+
+static void test_equal_claims(void **state)
 {
     (void)state;
     agent.is_first = false;
+    begin(2);
+    wait_at(0, TRACED, SYS_clock_nanosleep);
+    wait_at(1, TRACED, SYS_futex);
+    passes(1);
+    claim(1, WIRE_RANK_OUTSIDE, 3);
+    passes(8);
+    assert_sum(sum_at(at_of(0, TRACED), WIRE_WAIT_SLEEP), 90 * MS, 30 * MS);
+    assert_sum(sum_at(at_of(1, TRACED), WIRE_WAIT_LOCK), 90 * MS, 0);
+}
+
+/* A process that was killed says nothing any more. */
+static void test_an_old_claim(void **state)
+{
+    (void)state;
     begin(1);
-    wait_at(0, 0, SYS_clock_nanosleep);
+    wait_at(0, TRACED, SYS_futex);
+    claim(1, WIRE_RANK_OUTSIDE, 1);
+    claim(2, WIRE_RANK_OUTSIDE, 1);
+    passes(100);
+    uint64_t before = sum_at(at_of(0, TRACED), WIRE_WAIT_LOCK).charged_ns;
     passes(10);
-    assert_sum(sum_at(at_of(0, 0), WIRE_WAIT_SLEEP), 100 * MS, 0);
-    assert_int_equal(logged_us(), 0);
+    assert_about(sum_at(at_of(0, TRACED), WIRE_WAIT_LOCK).charged_ns - before, 100 * MS);
 }
 
 static void test_while_another_runs(void **state)
@@ -803,7 +893,12 @@ int main(void)
         CASE(test_ready_ones),
         CASE(test_those_outside),
         CASE(test_nobody_outside),
-        CASE(test_only_the_first_process),
+        CASE(test_a_traced_line),
+        CASE(test_a_line_that_joins),
+        CASE(test_requests),
+        CASE(test_a_better_claim),
+        CASE(test_equal_claims),
+        CASE(test_an_old_claim),
         CASE(test_while_another_runs),
         CASE(test_moving),
         CASE(test_never_caught),

@@ -41,7 +41,7 @@ static _Atomic bool moves, waits;                        /* what passes find */
 
 static struct {
     unsigned begun, looked, skipped, compacted;
-    uint64_t begun_at_ns, wall_ns, cpu_ns, last_now_ns;
+    uint64_t begun_at_ns, wall_ns, idle_ns, last_now_ns;
 } seen;
 
 uint64_t __wrap_os_mono_ns(void);
@@ -88,7 +88,7 @@ void pass_look(struct pass *pass)
 {
     seen.looked++;
     seen.wall_ns += pass->wall_ns;
-    seen.cpu_ns += pass->cpu_ns;
+    seen.idle_ns += pass->idle_ns;
     seen.last_now_ns = pass->now_ns;
     pass->any_moved = moves;
     pass->any_waited = waits;
@@ -333,8 +333,7 @@ static void test_clocks(void **state)
     assert_int_equal(seen.looked, 10);
     assert_int_equal(seen.compacted, 10);
     assert_int_equal(seen.wall_ns, 102 * MS);
-    assert_int_equal(seen.cpu_ns, 42 * MS); /* without its own */
-    assert_int_equal(control.cpu_ns, 42 * MS);
+    assert_int_equal(control.cpu_ns, program_ns); /* without its own */
     assert_int_equal(seen.last_now_ns, mono_ns);
     const struct wire_header *header = agent.arena.header;
     assert_int_equal(header->on_ns, 102 * MS);
@@ -343,14 +342,55 @@ static void test_clocks(void **state)
     assert_int_equal(header->sampler_cpu_ns, 10 * MS);
 }
 
-/* Another process of the session has run meanwhile. */
-static void test_clocks_of_others(void **state)
+/* What nobody used of the time. */
+static void test_idle(void **state)
+{
+    (void)state;
+    pass_time(2 * MS, MS, 0); /* the program began before the sampler */
+    start();
+    assert_int_equal(control.late_cpu_ns, program_ns); /* its start-up: others hear of it late */
+    for (int i = 0; i < 10; i++)
+        pass(10 * MS, 4 * MS, MS);
+    assert_int_equal(seen.idle_ns, MS + 10 * 6 * MS);
+    control.cpu_ns += 3 * MS; /* another process of the session has run meanwhile */
+    pass(10 * MS, 4 * MS, 0);
+    assert_int_equal(seen.idle_ns, MS + 10 * 6 * MS + 3 * MS);
+}
+
+/* Two that run at the same time leave nothing idle, and nothing owed; one that was heard of only
+ * when it ended does. */
+static void test_owed(void **state)
 {
     (void)state;
     start();
-    control.cpu_ns += 3 * MS;
-    pass(10 * MS, 4 * MS, 0);
-    assert_int_equal(seen.cpu_ns, 7 * MS);
+    for (int i = 0; i < 20; i++)
+        pass(10 * MS, 0, 0);
+    uint64_t before_ns = seen.idle_ns;
+    control.cpu_ns += 30 * MS;
+    pass(10 * MS, 10 * MS, 0);
+    pass(10 * MS, 0, 0);
+    assert_int_equal(seen.idle_ns - before_ns, 10 * MS);
+    before_ns = seen.idle_ns;
+    control.cpu_ns += 25 * MS;
+    control.late_cpu_ns += 25 * MS;
+    for (int i = 0; i < 3; i++)
+        pass(10 * MS, 0, 0);
+    assert_int_equal(seen.idle_ns - before_ns, 5 * MS);
+}
+
+static void test_farewell(void **state)
+{
+    (void)state;
+    start();
+    pass(10 * MS, 4 * MS, MS);
+    uint64_t late_ns = control.late_cpu_ns;
+    pass_time(MS, MS, 0);
+    assert_int_equal(control.claims[0].pid, getpid());
+    sampler_farewell();
+    sampler_farewell();
+    assert_int_equal(control.cpu_ns, program_ns);
+    assert_int_equal(control.late_cpu_ns - late_ns, MS);
+    assert_int_equal(control.claims[0].pid, 0);
 }
 
 /* No time and no CPU is lost, or counted twice, while it steps aside. */
@@ -367,8 +407,7 @@ static void test_clocks_while_stepping_aside(void **state)
         pass(5 * MS, 5 * MS, MS);
     }
     assert_int_equal(seen.wall_ns, 100 * MS);
-    assert_int_equal(seen.cpu_ns, 100 * MS);
-    assert_int_equal(control.cpu_ns, 100 * MS);
+    assert_int_equal(control.cpu_ns, program_ns);
     assert_int_equal(agent.arena.header->on_ns, 100 * MS);
     assert_int_equal(agent.arena.header->sampler_cpu_ns, sampler_ns);
 }
@@ -430,6 +469,27 @@ static void test_pauses(void **state)
     assert_int_equal(asked_ns, INTERVAL_NS);
 }
 
+/* Passes that cost much are far between; the first may cost what they like, and so may a single
+ * one. */
+static void test_cost(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 31; i++)
+        pass(10 * MS, 5 * MS, MS / 10);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    pass(10 * MS, 5 * MS, MS / 10);
+    assert_in_range(asked_ns, 33 * MS, 34 * MS);
+    pass(asked_ns, 5 * MS, 50 * MS);
+    assert_in_range(asked_ns, 40 * MS, 50 * MS);
+    for (int i = 0; i < 60; i++)
+        pass(asked_ns, 5 * MS, MS / 50);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    for (int i = 0; i < 60; i++)
+        pass(asked_ns, 5 * MS, 5 * MS);
+    assert_int_equal(asked_ns, 350 * MS);
+}
+
 static void test_growth(void **state)
 {
     (void)state;
@@ -454,11 +514,14 @@ int main(void)
         CASE(test_own_descriptors),
         CASE(test_in_child),
         CASE(test_clocks),
-        CASE(test_clocks_of_others),
+        CASE(test_idle),
+        CASE(test_owed),
+        CASE(test_farewell),
         CASE(test_clocks_while_stepping_aside),
         CASE(test_off),
         CASE(test_virtual_time),
         CASE(test_pauses),
+        CASE(test_cost),
         CASE(test_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -85,7 +85,7 @@ static void test_nearly_full(void **state)
             frames[i] = (struct py_frame){random >> 16 & 1 ? a : b, 2 * (int)(random >> 20 & 3), 0};
         }
         struct py_walk walk = {.count = 200};
-        uint32_t node = tables_stack(&tables, &layout, frames, &walk);
+        uint32_t node = tables_stack(&tables, &layout, 0, frames, &walk);
         assert_true(node);
         const struct wire_node *leaf = arena_record(&arena, WIRE_NODE, node);
         assert_int_equal(leaf->at, frames[0].at);
@@ -114,7 +114,7 @@ static void *write_stacks(void *argument)
     for (int i = 0; i < ROUNDS; i++) {
         random = random * 1103515245 + 12345;
         make_stack((random >> 8) % STACKS, frames, &walk);
-        uint32_t node = tables_stack(&tables, &layout, frames, &walk);
+        uint32_t node = tables_stack(&tables, &layout, 0, frames, &walk);
         tables_add(&tables, node, WIRE_CPU_PYTHON, 1000, 0);
     }
     return NULL;

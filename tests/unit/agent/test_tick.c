@@ -6,6 +6,8 @@
 #include <cmocka.h>
 
 #include "agent/core/agent.h"
+#include "agent/core/kin.h"
+#include "agent/cpu/owner.h"
 #include "agent/cpu/tick.h"
 #include "arena_fixture.h"
 #include "fake_python.h"
@@ -23,7 +25,9 @@ static struct thread thread, other;
 static uint64_t cpu_ns, mono_ns;
 static unsigned armed, walks;
 static void *tstate;
-static struct fake_object *cframe, *code, *root, *leaf;
+static struct fake_object *cframe, *code, *library_code, *root, *leaf;
+static struct wire_filter filter = {.directory = "/p"};
+static struct thread *self;
 static enum classify_result doing;
 
 uint64_t __wrap_os_mono_ns(void);
@@ -54,6 +58,11 @@ void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uin
 {
     walks++;
     __real_frames_walk(layout, code_type, state, frames, walk);
+}
+
+struct thread *threads_self(void)
+{
+    return self;
 }
 
 uint64_t threads_next_interval_ns(struct thread *asking)
@@ -96,7 +105,8 @@ static int open_all(void **state)
     if (!layout_select(&agent.layout, 0x030c01f0, 0, 0) || !fixture_open(&agent.arena) ||
         !tables_init(&agent.tables, &agent.arena))
         return -1;
-    code = fake_code(&agent.layout, "/a.py", "f", 1);
+    code = fake_code(&agent.layout, "/p/a.py", "f", 1);
+    library_code = fake_code(&agent.layout, "/l/a.py", "g", 1);
     root = fake_frame(&agent.layout, code, 2, NULL, 0);
     leaf = fake_frame(&agent.layout, code, 4, root, 0);
     struct fake_object *made = fake_thread(&agent.layout, leaf, IDENT);
@@ -106,12 +116,15 @@ static int open_all(void **state)
     tstate = made;
     cpu_ns = 1000 * MS;
     mono_ns = agent.arena.header->start_mono_ns = (uint64_t)5000 * MS;
-    thread = other = (struct thread){.ident = (pthread_t)IDENT, .timer = TIMER};
+    thread = other =
+        (struct thread){.ident = (pthread_t)IDENT, .timer = TIMER, .state = THREAD_LIVE};
     thread.record = (uint16_t)arena_append(&agent.arena, WIRE_THREAD, 1);
     thread.begin_cpu_ns = thread.last_cpu_ns = cpu_ns;
     armed = walks = 0;
     doing = CLASSIFY_PYTHON;
-    tick_in_child(true);
+    owner_in_child(true);
+    kin_in_child(true);
+    agent.tables.filter = &filter;
     return 0;
 }
 
@@ -158,12 +171,10 @@ static uint32_t state_of_stacks(void)
 static void test_weight(void **state)
 {
     faults_install(state);
-    thread.carry_ns = 2 * MS; /* of threads that have ended */
     run(3 * MS);
-    assert_int_equal(only_cell()->ns, 5 * MS);
-    assert_int_equal(thread.carry_ns, 0);
+    assert_int_equal(only_cell()->ns, 3 * MS);
     run(4 * MS);
-    assert_int_equal(only_cell()->ns, 9 * MS);
+    assert_int_equal(only_cell()->ns, 7 * MS);
     assert_int_equal(only_cell()->count, 2);
     assert_int_equal(only_cell()->kind, WIRE_CPU_PYTHON);
     assert_int_equal(armed, 2);
@@ -173,7 +184,7 @@ static void test_weight(void **state)
     assert_int_equal(record->cpu_ns, 7 * MS);
     assert_int_equal(record->python, 1);
     const struct wire_log *entry = arena_record(&agent.arena, WIRE_LOG, 1);
-    assert_int_equal(entry->us, 9000);
+    assert_int_equal(entry->us, 7000);
     assert_int_equal(entry->at_ns, 3 * MS);
 }
 
@@ -198,13 +209,12 @@ static void test_off(void **state)
     faults_install(state);
     run(3 * MS);
     control.on = 0;
-    thread.carry_ns = 2 * MS;
     run(20 * MS);
     assert_int_equal(only_cell()->ns, 3 * MS);
     assert_int_equal(armed, 2); /* it looks again */
     control.on = 1;
     run(4 * MS);
-    assert_int_equal(only_cell()->ns, 7 * MS); /* neither what passed nor what was carried */
+    assert_int_equal(only_cell()->ns, 7 * MS); /* without what passed */
     assert_int_equal(agent.arena.header->handler_count, 2);
 }
 
@@ -350,57 +360,183 @@ static void test_root_of_chains_that_do_not_tear(void **state)
     assert_false(is_cut(thread.last_node));
 }
 
-/* ---- threads without Python ---- */
+/* ---- on whose behalf ---- */
 
-/* The node to which the CPU of such a thread goes now; 0: to nobody's line. */
-static uint32_t owner(void)
+/* The node to which the CPU of a thread without Python goes now; 0: to nobody's line. */
+static uint32_t owner_of(struct thread *native)
 {
-    void *saved = tstate;
-    tstate = NULL;
-    run(MS);
-    tstate = saved;
-    const struct wire_node *found = arena_record(&agent.arena, WIRE_NODE, thread.last_node);
-    return found->frame == WIRE_FRAME_NO_PYTHON ? 0 : thread.last_node;
+    uint32_t node = owner_of_native(native);
+    const struct wire_node *found = arena_record(&agent.arena, WIRE_NODE, node);
+    return found->frame == WIRE_FRAME_NO_PYTHON ? 0 : node;
 }
 
-static uint32_t node(uint32_t number)
+static uint32_t line(int at)
 {
-    return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, number, 0, 0);
+    return tables_node(&agent.tables, 0, WIRE_FRAME_PYTHON,
+                       tables_code(&agent.tables, &agent.layout, (uintptr_t)code), at, 0);
 }
 
-static void test_owner(void **state)
+static uint32_t library_line(int at)
+{
+    return tables_node(&agent.tables, 0, WIRE_FRAME_PYTHON,
+                       tables_code(&agent.tables, &agent.layout, (uintptr_t)library_code), at, 0);
+}
+
+static void test_native_owner(void **state)
 {
     faults_install(state);
-    assert_int_equal(owner(), 0);
-    tick_native_owner(&other, node(1), true);
-    assert_int_equal(owner(), node(1));
-    mono_ns += 57 * MS;
-    assert_int_equal(owner(), node(1));
-    mono_ns += 2 * MS; /* 60 ms and more */
-    assert_int_equal(owner(), 0);
-    tick_native_owner(&other, node(2), true);
-    tick_native_owner(&thread, node(3), false); /* another one is not in native code: no matter */
-    assert_int_equal(owner(), node(2));
-    tick_native_owner(&other, node(3), false);
-    assert_int_equal(owner(), 0);
-    tick_native_owner(&other, node(4), true);
-    tick_in_child(true); /* nobody of that process is here */
-    assert_int_equal(owner(), 0);
+    struct thread native = {.state = THREAD_LIVE};
+    assert_int_equal(owner_of(&native), 0);
+    owner_see(&other, line(2), OWNER_WAITS); /* for a Python lock: not for this */
+    assert_int_equal(owner_of(&native), 0);
+    owner_see(&other, line(2), OWNER_IN_NATIVE);
+    assert_int_equal(owner_of(&native), line(2));
+    owner_see(&other, line(2), OWNER_NATIVE_WAITS);
+    assert_int_equal(owner_of(&native), line(2));
+    mono_ns += (uint64_t)1000 * MS; /* it still sits there */
+    assert_int_equal(owner_of(&native), line(2));
+    owner_see(&thread, library_line(2), OWNER_IN_NATIVE); /* no line of the user's */
+    assert_int_equal(owner_of(&native), line(2));
+    owner_see(&thread, line(4), OWNER_IN_NATIVE);
+    assert_int_equal(owner_of(&native), line(4));
+    native.starter = &other;
+    assert_int_equal(owner_of(&native), line(2));
+    owner_see(&other, line(2), OWNER_RUNS);
+    assert_int_equal(owner_of(&native), line(4));
+    thread.state = THREAD_ENDED;
+    assert_int_equal(owner_of(&native), 0);
+    native.birth_node = line(6);
+    const struct wire_node *node = arena_record(&agent.arena, WIRE_NODE, owner_of_native(&native));
+    assert_int_equal(node->frame, WIRE_FRAME_THREAD);
+    assert_int_equal(node->parent, line(6));
+    thread.state = THREAD_LIVE;
+    owner_in_child(true); /* nobody of that process is here */
+    native.birth_node = 0;
+    assert_int_equal(owner_of(&native), 0);
 }
 
-static void test_owner_by_samples(void **state)
+static void test_native_owner_by_samples(void **state)
 {
     faults_install(state);
+    struct thread native = {.state = THREAD_LIVE};
     doing = CLASSIFY_NATIVE;
     run(MS);
     uint32_t here = thread.last_node;
-    assert_int_equal(owner(), here);
+    assert_int_equal(owner_of(&native), here);
     doing = CLASSIFY_PYTHON;
     run(MS);
-    assert_int_equal(owner(), 0);
+    assert_int_equal(owner_of(&native), 0);
     doing = CLASSIFY_CALL;
     run(MS);
-    assert_int_equal(owner(), here);
+    assert_int_equal(owner_of(&native), here);
+}
+
+/* The line of the user's that the last sample is charged to. */
+static uint32_t charged_line(void)
+{
+    return tables_traced(&agent.tables, thread.last_node);
+}
+
+/* A thread of a library works for the line that waits, else for the one that started it. */
+static void test_python_owner(void **state)
+{
+    faults_install(state);
+    struct fake_object *library = fake_frame(&agent.layout, library_code, 2, NULL, 0);
+    agent.layout.chain_may_tear = false;
+    stand_at(library);
+    run(MS);
+    assert_int_equal(charged_line(), 0);
+    thread.birth_node = line(6);
+    thread.starter = &other;
+    run(MS);
+    assert_int_equal(charged_line(), line(6));
+    owner_see(&other, line(8), OWNER_IN_NATIVE); /* it has work of its own */
+    run(MS);
+    assert_int_equal(charged_line(), line(6));
+    owner_see(&other, line(8), OWNER_NATIVE_WAITS);
+    run(MS);
+    assert_int_equal(charged_line(), line(8));
+    owner_see(&other, line(8), OWNER_WAITS);
+    run(MS);
+    assert_int_equal(charged_line(), line(8));
+    stand_at(leaf); /* a line of its own */
+    run(MS);
+    uint32_t own = charged_line();
+    const struct wire_node *node = arena_record(&agent.arena, WIRE_NODE, own);
+    assert_int_equal(own, thread.last_node);
+    assert_int_equal(node->at, 4);
+    stand_at(library);
+    owner_see(&other, line(8), OWNER_RUNS);
+    run(MS);
+    assert_int_equal(charged_line(), line(6));
+    other.serial++; /* that thread is another one now */
+    owner_see(&other, line(8), OWNER_WAITS);
+    run(MS);
+    assert_int_equal(charged_line(), line(6));
+}
+
+/* ---- what is left at the end ---- */
+
+static uint64_t ns_at(uint32_t node)
+{
+    uint64_t ns = 0;
+    for (uint32_t id = 1; id < agent.arena.header->sections[WIRE_CELL].used; id++) {
+        const struct wire_cell *cell = arena_record(&agent.arena, WIRE_CELL, id);
+        ns += cell->node == node ? cell->ns : 0;
+    }
+    return ns;
+}
+
+static void test_kin(void **state)
+{
+    faults_install(state);
+    thread.birth_node = other.birth_node = line(6);
+    kin_begin(&thread);
+    kin_begin(&other);
+    assert_int_equal(thread.family, other.family);
+    kin_leave(&other, 3 * MS); /* nothing was seen yet */
+    assert_int_equal(agent.arena.header->sections[WIRE_CELL].used, 1);
+    for (int i = 0; i < 8; i++)
+        kin_see(&thread, line(2 + 2 * (i % 2)), WIRE_CPU_PYTHON);
+    for (int i = 0; i < 100; i++) {
+        other.random = (uint32_t)i;
+        kin_leave(&other, MS);
+    }
+    assert_int_equal(ns_at(line(2)), 50 * MS + 3 * MS / 2);
+    assert_int_equal(ns_at(line(4)), 50 * MS + 3 * MS / 2);
+    kin_settle();
+    assert_int_equal(ns_at(line(2)) + ns_at(line(4)), 103 * MS);
+}
+
+static void test_kin_never_seen(void **state)
+{
+    faults_install(state);
+    other.birth_node = line(6);
+    kin_begin(&thread);
+    kin_begin(&other);
+    assert_int_not_equal(thread.family, other.family);
+    kin_leave(&other, 3 * MS);
+    kin_settle();
+    assert_int_equal(ns_at(line(6)), 3 * MS);
+}
+
+static void test_last(void **state)
+{
+    faults_install(state);
+    self = &thread;
+    cpu_ns += 2 * MS;
+    tick_last(); /* no stack was ever read */
+    assert_int_equal(agent.arena.header->sections[WIRE_CELL].used, 1);
+    run(3 * MS);
+    stand_at(root);
+    cpu_ns += MS;
+    tick_last();
+    assert_int_equal(only_cell()->ns, 4 * MS);
+    thread.last_node = 0; /* never sampled, but it stands somewhere */
+    cpu_ns += MS;
+    tick_last();
+    assert_int_equal(agent.arena.header->sections[WIRE_CELL].used, 3);
+    self = NULL;
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
@@ -421,8 +557,12 @@ int main(void)
         CASE(test_unknown_python),
         CASE(test_root),
         CASE(test_root_of_chains_that_do_not_tear),
-        CASE(test_owner),
-        CASE(test_owner_by_samples),
+        CASE(test_native_owner),
+        CASE(test_native_owner_by_samples),
+        CASE(test_python_owner),
+        CASE(test_kin),
+        CASE(test_kin_never_seen),
+        CASE(test_last),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,54 @@
+"""Threads without a line of this file compute for it.  Arguments: the native library."""
+
+import ctypes
+import os
+import queue
+import sys
+import threading
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "site-packages"))
+import poollib
+
+native = ctypes.CDLL(sys.argv[1])
+native.pool_compute.restype = ctypes.c_int64
+mailbox, stop = queue.Queue(), threading.Event()
+
+
+def listen():
+    while mailbox.get() is not None:  #: idle
+        pass
+
+
+def heartbeat():
+    while not stop.wait(0.02):  #: heartbeat
+        pass
+
+
+def waits():
+    pool = poollib.Pool(0.4)
+    pool.wait()  #: waiting
+
+
+def goes_on():
+    poollib.Pool(0.6, 1)  #: started
+    end = time.thread_time() + 0.6
+    total = 0
+    while time.thread_time() < end:
+        total += sum([i * i for i in range(2000)])  #: own
+
+
+def in_native():
+    native.pool_compute(700)  #: native
+
+
+listeners = [threading.Thread(target=listen), threading.Thread(target=heartbeat)]
+for listener in listeners:
+    listener.start()
+waits()
+goes_on()
+in_native()
+stop.set()
+mailbox.put(None)
+for listener in listeners:
+    listener.join()
