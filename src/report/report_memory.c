@@ -196,7 +196,7 @@ void report_memory_add(struct report *report, const struct recording *recording,
     }
     report_course_add(report, recording, places, fate);
     if (report->config->leaks)
-        report_leaks_find(report, recording, places);
+        report_leaks_find(report, recording, node_of, places);
     double interval_mb = (double)atomic_load(&header->memory.interval_bytes) / MB;
     if (report->memory.interval_mb < interval_mb)
         report->memory.interval_mb = interval_mb;
