@@ -151,8 +151,9 @@ static uint32_t responsible(struct report *report, uint32_t traced)
     uint32_t found = traced, inner = traced;
     bool was_comprehension = false;
     for (int depth = 0; depth < DEPTH_MAX && traced != CHARGE_NO_STACK; depth++) {
-        if (was_comprehension || (traced != inner && (statement_of(report, traced).has_comprehension ||
-                                                      is_entered_again(charge, inner, traced))))
+        if (was_comprehension ||
+            (traced != inner && (statement_of(report, traced).has_comprehension ||
+                                 is_entered_again(charge, inner, traced))))
             found = traced;
         was_comprehension = is_comprehension(charge, traced);
         traced = charge->nodes[charge->nodes[traced].parent].traced;

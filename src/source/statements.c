@@ -73,8 +73,8 @@ static size_t count_lines(const char *text, size_t length)
 void statements_parse(struct statements *statements, const char *text, size_t length)
 {
     size_t lines = count_lines(text, length);
-    *statements = (struct statements){
-        .of_line = mem_zalloc(lines + 1, sizeof *statements->of_line), .line_count = lines};
+    *statements = (struct statements){.of_line = mem_zalloc(lines + 1, sizeof *statements->of_line),
+                                      .line_count = lines};
     struct parser parser = {.text = text};
     struct tokenizer *tokenizer = tokenizer_new(text, length);
     struct token token;

@@ -10,8 +10,8 @@
 #include "base/buf.h"
 #include "source/statements.h"
 
-/* "1 1c 3" for lines 1, 2, 3: the first line of each one's statement, c for a comprehension, l for a
- * loop with its body. */
+/* "1 1c 3" for lines 1, 2, 3: the first line of each one's statement, c for a comprehension, l for
+ * a loop with its body. */
 static void check(const char *text, const char *expected)
 {
     struct statements statements;
