@@ -50,8 +50,6 @@ struct thread {
     uint64_t carry_ns;          /* (own) CPU of ended threads to be charged with the next sample */
     uint32_t random;            /* (own) */
     struct timeline_cursor log; /* (own) */
-    uintptr_t root_frame;       /* (own) where its complete stacks end */
-    uint32_t root_misses;       /* (own) */
     _Atomic uintptr_t tstate;   /* last seen Python thread state */
     _Atomic uint32_t last_node; /* last CPU sample */
 
