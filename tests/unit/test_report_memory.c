@@ -109,21 +109,23 @@ static void sites_add_up_on_lines(void **state)
     NEAR(f->profile.memory_stacks[0].mb, 40, 1e-9);
 }
 
-/* `count` more stacks, each one frame deeper than the one before, of so much memory each. */
-static void add_stacks(struct fixture *f, unsigned count, uint64_t bytes)
+/* `count` more stacks, so many frames deep, of so much memory each. */
+static void add_stacks(struct fixture *f, unsigned count, unsigned depth, uint64_t bytes)
 {
-    uint32_t code = arena_make_code(&f->make, PROGRAM, "deeper", 10, 10), node = f->other_node;
-    while (count--) {
-        node = arena_make_frame(&f->make, node, code, 12);
-        arena_make_site(&f->make, node, WIRE_SITE_PYTHON, 0, bytes, 0);
-    }
+    enum { FIRST = 10 };
+    uint32_t code = arena_make_code(&f->make, PROGRAM, "deeper", FIRST, 400), node = f->other_node;
+    while (depth-- > 2)
+        node = arena_make_frame(&f->make, node, code, FIRST);
+    for (unsigned i = 0; i < count; i++)
+        arena_make_site(&f->make, arena_make_frame(&f->make, node, code, FIRST + 1 + (int)i),
+                        WIRE_SITE_PYTHON, 0, bytes, 0);
 }
 
 static void stacks_that_tell_little_are_left_out(void **state)
 {
     struct fixture *f = *state;
     arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 900 * (uint64_t)MIB, 0);
-    add_stacks(f, 300, MIB / 3); /* a tenth, in parts of a three-thousandth */
+    add_stacks(f, 300, 10, MIB / 3); /* a tenth, in parts of a three-thousandth */
     report(f, LEAK_LINE);
     assert_int_equal(f->profile.memory_stack_count, 100);
     NEAR(f->profile.memory_stacks[0].mb, 900, 1e-9);
@@ -133,9 +135,17 @@ static void stacks_that_tell_little_are_left_out(void **state)
 static void stacks_that_make_up_all_are_told(void **state)
 {
     struct fixture *f = *state;
-    add_stacks(f, 200, MIB);
+    add_stacks(f, 200, 10, MIB);
     report(f, LEAK_LINE);
     assert_int_equal(f->profile.memory_stack_count, 198);
+}
+
+static void deep_stacks_are_fewer(void **state)
+{
+    struct fixture *f = *state;
+    add_stacks(f, 200, 100, MIB);
+    report(f, LEAK_LINE);
+    assert_int_equal(f->profile.memory_stack_count, PROFILE_MEMORY_FRAMES_MAX / 100);
 }
 
 static void live_at_the_peak_by_epoch(void **state)
@@ -668,6 +678,7 @@ int main(void)
         TEST(sites_add_up_on_lines),
         TEST(stacks_that_tell_little_are_left_out),
         TEST(stacks_that_make_up_all_are_told),
+        TEST(deep_stacks_are_fewer),
         TEST(live_at_the_peak_by_epoch),
         TEST(a_peak_on_no_line_is_the_last_line_s),
         TEST(the_course_of_a_line_is_replayed),
