@@ -12,9 +12,9 @@ import sys
 # In this order: the first pattern that matches decides.
 KINDS = [
     (None, r"CALL_INTRINSIC_\d|INSTRUMENTED_CALL_INTRINSIC.*"),
-    ("ANY", r"(INSTRUMENTED_)?CALL(_KW|_FUNCTION_EX)?"),
+    ("ANY", r"(INSTRUMENTED_)?CALL(_KW|_FUNCTION_EX)?|CALL_.*NON_PY.*"),  # NON_PY: classes too
     ("PY", r"CALL_(KW_|EX_)?(PY|BOUND_METHOD)(_.*)?|CALL_ALLOC_AND_ENTER_INIT"),
-    ("C", r"CALL_.*(BUILTIN|METHOD_DESCRIPTOR|NON_PY|ISINSTANCE|LEN|LIST_APPEND|_1).*"),
+    ("C", r"CALL_.*(BUILTIN|METHOD_DESCRIPTOR|ISINSTANCE|LEN|LIST_APPEND|_1).*"),
     ("unknown", r".*CALL.*"),
 ]
 

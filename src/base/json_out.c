@@ -12,10 +12,13 @@ void json_out_begin(struct json_out *out, struct buf *buf)
     *out = (struct json_out){.buf = buf};
 }
 
-static void newline(struct json_out *out)
+/* Before what is in the innermost object or array, and before its end if that is further out. */
+static void newline(struct json_out *out, int depth)
 {
+    if (out->depth > JSON_INDENT_MAX)
+        return;
     buf_char(out->buf, '\n');
-    buf_pad(out->buf, ' ', (size_t)out->depth * 4);
+    buf_pad(out->buf, ' ', (size_t)depth * 4);
 }
 
 /* What stands before any value: a comma and a new line inside an array, nothing after a key. */
@@ -30,7 +33,7 @@ static void before_value(struct json_out *out)
     if (out->level[out->depth - 1].any)
         buf_char(out->buf, ',');
     out->level[out->depth - 1].any = true;
-    newline(out);
+    newline(out, out->depth);
 }
 
 static void open_level(struct json_out *out, char open, char close)
@@ -57,9 +60,9 @@ void json_out_array(struct json_out *out)
 void json_out_end(struct json_out *out)
 {
     assert(out->depth > 0 && !out->has_key);
+    if (out->level[out->depth - 1].any)
+        newline(out, out->depth - 1);
     out->depth--;
-    if (out->level[out->depth].any)
-        newline(out);
     buf_char(out->buf, out->level[out->depth].close);
 }
 
@@ -144,7 +147,7 @@ void json_out_key_raw(struct json_out *out, const char *key, size_t length)
     assert(out->depth > 0 && !out->has_key);
     before_value(out);
     quoted(out->buf, key, length);
-    buf_str(out->buf, ": ");
+    buf_str(out->buf, out->depth > JSON_INDENT_MAX ? ":" : ": ");
     out->has_key = true;
 }
 

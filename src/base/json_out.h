@@ -1,7 +1,9 @@
 /*
  * Streaming JSON writer into a buffer: ASCII only (everything else escaped),
- * indent 4, one space after a colon, as Python's json.dumps(indent=4) writes it.
- * The caller emits keys in sorted order; debug builds assert that.
+ * indent 4, one space after a colon, as Python's json.dumps(indent=4) writes it;
+ * but what is more than JSON_INDENT_MAX levels deep stands on one line, without
+ * blanks: of a profile that is most of it.  The caller emits keys in sorted order;
+ * debug builds assert that.
  *
  * The functions carry the file's full prefix because jansson, which is linked
  * into the same program, has functions called json_object, json_array and so on.
@@ -16,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { JSON_DEPTH_MAX = 32 };
+enum { JSON_DEPTH_MAX = 32, JSON_INDENT_MAX = 4 };
 
 struct json_out {
     struct buf *buf;

@@ -144,6 +144,7 @@ static const struct json_field sampling_list[] = {
     {"cpu_interval_sec", SECONDS, AT(profile, interval_sec)},
     {"wait_interval_sec", SECONDS, AT(profile, wait_interval_sec)},
     {"memory_interval_mb", AMOUNT, AT(profile, memory_interval_mb)},
+    {"stack_least_percent", AMOUNT, AT(profile, stack_least_percent)},
 };
 static const struct json_fields sampling_fields = FIELDS(sampling_list);
 

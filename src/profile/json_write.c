@@ -586,6 +586,7 @@ static void put_sampling(struct json_out *out, const struct profile *profile)
     json_out_object(out);
     key_real(out, "cpu_interval_sec", profile->interval_sec);
     key_real(out, "memory_interval_mb", profile->memory_interval_mb);
+    key_real(out, "stack_least_percent", profile->stack_least_percent);
     key_real(out, "wait_interval_sec", profile->wait_interval_sec);
     json_out_end(out);
 }

@@ -141,6 +141,9 @@ static void settle_program(struct merge *merge)
         out->args[i] = merge_text(merge, first, first->args[i]);
     out->interval_sec = first->interval_sec;
     out->wait_interval_sec = first->wait_interval_sec;
+    for (size_t i = 0; i < merge->count; i++)
+        if (out->stack_least_percent < merge->runs[i]->stack_least_percent)
+            out->stack_least_percent = merge->runs[i]->stack_least_percent;
     out->main_ident = first->main_ident;
     out->start_absolute_sec = merge->base_absolute_sec;
     out->start_perf_sec = merge->base_perf_sec;

@@ -78,9 +78,10 @@ enum {
     PROFILE_STAMPS_MAX = 500,
     PROFILE_RUNS_MAX = 100000,
     PROFILE_STACKS_MAX = 10000,
-    PROFILE_FRAMES_MAX = 500000, /* of all stacks together: about 100 MB of JSON */
+    PROFILE_FRAMES_MAX = 5000, /* of all stacks together: about 1 MB of JSON */
     PROFILE_POINTS_MAX = 100,
     PROFILE_MEMORY_STACKS_MAX = 1000,
+    PROFILE_MEMORY_FRAMES_MAX = 2000,
     PROFILE_ROWS_MAX = 1000, /* of processes, and of threads; one more is the sum of the others */
 };
 
@@ -189,7 +190,8 @@ struct profile {
     double peak_python_fraction;
     str_id peak_file; /* whose line made the peak; 0: unknown */
     uint32_t peak_line;
-    double memory_interval_mb;                  /* between two samples, at the end */
+    double memory_interval_mb;  /* between two samples, at the end */
+    double stack_least_percent; /* stacks end where what follows took less of the total */
     struct profile_memory_stack *memory_stacks; /* largest first */
     uint32_t memory_stack_count;
 

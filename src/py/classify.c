@@ -46,14 +46,12 @@ void classify_init(struct py_regions *regions, const struct py_layout *layout)
     regions->linker = module_text(linker);
     regions->agent = module_text((const void *)(uintptr_t)classify_init);
     unwind_init();
-    if (!layout->calls_need_stack)
-        return;
     enum { HELPERS = sizeof names / sizeof *names - 2 };
     struct py_range found[HELPERS + 2] = {{0}};
     symbols_find(regions->interpreter.start, names, found, HELPERS + 2);
     regions->eval = found[0];
     regions->eval_call = found[1];
-    for (size_t i = 0; i < HELPERS; i++)
+    for (size_t i = 0; layout->calls_need_stack && i < HELPERS; i++)
         if (found[i + 2].start)
             regions->helpers[regions->helper_count++] = found[i + 2];
 }
@@ -66,35 +64,47 @@ static bool in_helper(const struct py_regions *regions, uintptr_t address)
     return false;
 }
 
-/* Is the eval loop itself running, or a Python function being called or left? */
-static bool sets_up_python_call(const struct py_regions *regions, const void *ucontext)
+static bool is_interpreter(const struct py_regions *regions, uintptr_t pc)
+{
+    return py_range_has(&regions->interpreter, pc) || py_range_has(&regions->linker, pc) ||
+           py_range_has(&regions->agent, pc);
+}
+
+/*
+ * An interrupted call, by what stands between the processor and the eval loop on the machine
+ * stack.  Nothing, or a Python function being called or left: Python.  Code of another module:
+ * native, whatever it does in the interpreter.  Only the interpreter's own: that alone does not
+ * tell.  Where the eval loop is not found there is nothing that stands before it either.
+ */
+static enum classify_result classify_call(const struct py_regions *regions, bool in_interpreter,
+                                          const void *ucontext)
 {
     struct unwind_cursor cursor;
+    enum classify_result result = CLASSIFY_CALL;
     unwind_begin(&cursor, ucontext);
     for (unsigned i = 0; i < CALL_DEPTH_MAX; i++) {
         if (py_range_has(&regions->eval, cursor.pc) || py_range_has(&regions->eval_call, cursor.pc))
-            return i == 0;
+            return i ? result : CLASSIFY_PYTHON;
         if (in_helper(regions, cursor.pc))
-            return true;
+            return CLASSIFY_PYTHON;
+        if (!is_interpreter(regions, cursor.pc))
+            result = CLASSIFY_NATIVE;
         if (!unwind_step(&cursor))
-            return false;
+            return cursor.root && in_interpreter ? CLASSIFY_CALL : result;
     }
-    return false;
+    return result;
 }
 
 enum classify_result classify(const struct py_regions *regions, const struct py_layout *layout,
                               uint8_t opcode, const void *ucontext)
 {
     uintptr_t pc = guard_context_pc(ucontext);
-    bool in_interpreter = py_range_has(&regions->interpreter, pc) ||
-                          py_range_has(&regions->linker, pc) || py_range_has(&regions->agent, pc);
+    bool in_interpreter = is_interpreter(regions, pc);
     switch ((enum py_call)layout->calls[opcode]) {
     case PY_CALL_C:
         return CLASSIFY_NATIVE;
     case PY_CALL_ANY:
-        if (layout->calls_need_stack && sets_up_python_call(regions, ucontext))
-            return CLASSIFY_PYTHON;
-        return in_interpreter ? CLASSIFY_CALL : CLASSIFY_NATIVE;
+        return classify_call(regions, in_interpreter, ucontext);
     case PY_CALL_NONE:
     case PY_CALL_PYTHON:
         break;

@@ -12,14 +12,15 @@
  * CPython's own JIT is on.
  *
  * A call that is not specialised may be one of a Python function whose frame is
- * just being built; such a sample is marked CLASSIFY_CALL and judged later, by
- * whether the same call site is ever seen to enter a Python function directly
- * (or to make an instance of a Python class).
+ * just being built.  The machine stack is unwound to the eval loop: if that itself
+ * runs it is Python, if code of another module stands in between it is native, also
+ * while that works in the interpreter (an extension that makes objects).  Else it
+ * is marked CLASSIFY_CALL and judged later, by what the same call site is seen to
+ * enter (report/judge.h).
  *
  * Before specialised opcodes every call of a Python function goes through C.
- * There (calls_need_stack) the sample counts as Python when the program counter
- * is inside the eval loop or when one of the functions that set up Python calls
- * stands between it and the eval loop on the machine stack.
+ * There (calls_need_stack) the sample also counts as Python when one of the
+ * functions that set up Python calls stands between it and the eval loop.
  *
  * What this calls Python although C code runs: operators on big integers, list
  * comparison, freeing large structures; they are the interpreter at work.
@@ -54,7 +55,8 @@ void classify_init(struct py_regions *regions, const struct py_layout *layout);
 enum classify_result {
     CLASSIFY_PYTHON,
     CLASSIFY_NATIVE,
-    CLASSIFY_CALL, /* an unspecialised call: native unless this call site calls Python functions */
+    CLASSIFY_CALL, /* a call into the interpreter's own code: native unless the call site is seen to
+                      call Python functions */
 };
 
 /* Of an interrupted thread whose leaf frame stands at `opcode`. */

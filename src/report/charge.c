@@ -1,6 +1,7 @@
 /* Merging of call trees and charging of time; see charge.h.  Called by report.c only. */
 #include "report/charge.h"
 
+#include "report/judge.h"
 #include "report/linetable.h"
 #include "wire/limits.h"
 
@@ -355,63 +356,6 @@ static uint32_t merge_node(struct merge *merge, uint32_t id)
 
 /* ---- time ---- */
 
-/* Making an instance of a Python class runs its __init__ through C; that is no C function's work.
- */
-static bool is_constructor(const struct recording *recording, const struct wire_node *node)
-{
-    static const char name[] = "__init__";
-    size_t length = sizeof name - 1;
-    const struct wire_code *code = recording_code(recording, node->ref);
-    const uint8_t *text =
-        code && code->name_width == 1 ? recording_bytes(recording, code->name) : NULL;
-    return text && code->name.bytes >= length &&
-           !memcmp(text + code->name.bytes - length, name, length);
-}
-
-/* How a call site was seen to enter a Python function. */
-enum { CALL_DIRECT = 1, CALL_CONSTRUCTOR = 2 };
-
-/* Call sites that enter Python functions: what an unspecialised call does there, before and after,
- * is the interpreter's work and not a C function's. */
-static void find_python_calls(const struct recording *recording, struct map *sites)
-{
-    for (uint32_t i = 1; i < recording_count(recording, WIRE_NODE); i++) {
-        const struct wire_node *node = recording_node(recording, i);
-        const struct wire_node *caller = recording_node(recording, node->parent);
-        if (!caller || node->frame != WIRE_FRAME_PYTHON || caller->frame != WIRE_FRAME_PYTHON)
-            continue;
-        unsigned how = node->flags & WIRE_NODE_DIRECT    ? CALL_DIRECT
-                       : is_constructor(recording, node) ? CALL_CONSTRUCTOR
-                                                         : 0;
-        if (how)
-            *slot(sites, caller->ref, (uint32_t)caller->at) |= how;
-    }
-}
-
-/*
- * While its callee runs, a caller's instruction may stand a few bytes behind the
- * call's own start, at which it stands while the call is being made.
- */
-static bool is_python_call(const struct recording *recording, const struct map *sites,
-                           const struct wire_node *node)
-{
-    const uint64_t *how = map_get(sites, pair(node->ref, (uint32_t)node->at));
-    for (uint32_t ahead = 2; !how && ahead <= recording->header.caller_slack; ahead += 2) {
-        how = map_get(sites, pair(node->ref, (uint32_t)node->at + ahead));
-        if (how && !(*how & CALL_DIRECT))
-            how = NULL;
-    }
-    return how != NULL;
-}
-
-static void judge_call(const struct recording *recording, const struct map *sites,
-                       struct recording_cell *cell)
-{
-    const struct wire_node *node = recording_node(recording, cell->node);
-    bool is_python = node && is_python_call(recording, sites, node);
-    cell->kind = is_python ? WIRE_CPU_PYTHON : WIRE_CPU_NATIVE;
-}
-
 static struct profile_time time_of(const struct recording_cell *cell)
 {
     struct profile_time time = {0};
@@ -472,14 +416,14 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
     memset(merge.node_of, 0xFF, (nodes + 1) * sizeof(uint32_t));
     merge.node_of[0] = CHARGE_NO_STACK;
     *sampled_cpu_sec = 0;
-    struct map python_calls = {0};
-    find_python_calls(recording, &python_calls);
+    struct judge judge;
+    judge_init(&judge, recording);
     for (uint32_t i = 1; i < recording_count(recording, WIRE_CELL); i++) {
         struct recording_cell cell;
         if (!recording_cell(recording, i, &cell))
             continue;
         if (cell.kind == WIRE_CPU_CALL)
-            judge_call(recording, &python_calls, &cell);
+            cell.kind = judge_kind(&judge, &cell);
         struct profile_time time = time_of(&cell);
         charge_cell(charge, merge_node(&merge, cell.node), &time);
         if (cell.kind == WIRE_WAIT_REQUEST)
@@ -495,7 +439,7 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
     for (uint32_t i = 1; i < nodes; i++)
         if (merge.node_of[i] == UNRESOLVED)
             merge.node_of[i] = CHARGE_NO_STACK;
-    map_release(&python_calls);
+    judge_release(&judge);
     for (size_t i = 0; i < codes; i++)
         linetable_release(&merge.lines[i]);
     free(merge.lines);

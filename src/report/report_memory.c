@@ -196,7 +196,7 @@ void report_memory_add(struct report *report, const struct recording *recording,
     }
     report_course_add(report, recording, places, fate);
     if (report->config->leaks)
-        report_leaks_find(report, recording, places);
+        report_leaks_find(report, recording, node_of, places);
     double interval_mb = (double)atomic_load(&header->memory.interval_bytes) / MB;
     if (report->memory.interval_mb < interval_mb)
         report->memory.interval_mb = interval_mb;
@@ -269,13 +269,18 @@ static int by_falling_mb(const void *a, const void *b)
 }
 
 /* How many of them, sorted, say something.  Importing alone leaves a thousand, deep and light. */
-static size_t count_told(const struct heavy *heavies, size_t count, double all_mb)
+static size_t count_told(const struct charge *charge, const struct heavy *heavies, size_t count,
+                         double all_mb)
 {
     double told_mb = 0;
-    size_t told = 0;
+    size_t told = 0, frames = 0;
     while (told < count && told < PROFILE_MEMORY_STACKS_MAX && told_mb < STACKS_PART * all_mb &&
-           (told < STACKS_LIGHT || heavies[told].mb >= STACKS_HEAVY * all_mb))
+           (told < STACKS_LIGHT || heavies[told].mb >= STACKS_HEAVY * all_mb)) {
+        frames += charge->nodes[heavies[told].node].depth;
+        if (told && frames > PROFILE_MEMORY_FRAMES_MAX)
+            break;
         told_mb += heavies[told++].mb;
+    }
     return told;
 }
 
@@ -294,7 +299,7 @@ static void add_stacks(struct report *report)
         }
     if (count)
         qsort(heavies, count, sizeof *heavies, by_falling_mb);
-    count = count_told(heavies, count, all_mb);
+    count = count_told(charge, heavies, count, all_mb);
     profile->memory_stacks = pool_alloc(&profile->pool, count * sizeof *profile->memory_stacks);
     profile->memory_stack_count = (uint32_t)count;
     for (size_t i = 0; i < count; i++) {

@@ -2,8 +2,9 @@
  * What the files of a report share: report.c drives, report_run.c keeps rows of
  * processes and threads, report_notes.c losses and notes, report_stacks.c stacks
  * and timeline, report_memory.c figures of memory, report_course.c how they went
- * over time, report_leaks.c which of it may leak, report_files.c files, lines and
- * functions.  Nobody else includes this.
+ * over time, report_leaks.c which of it may leak, report_executions.c how often
+ * statements ran, report_files.c files, lines and functions.  Nobody else includes
+ * this.
  */
 #ifndef REPORT_REPORT_PARTS_H
 #define REPORT_REPORT_PARTS_H
@@ -167,9 +168,21 @@ void report_course_finish(struct report *report);
 /* When the process was last heard of, after its start. */
 uint64_t report_course_end_ns(const struct recording *recording);
 
+/* report_executions.c: in how many separate executions a line's statement was seen, of one
+ * recording. All arguments outlive it; the merged tree does not grow meanwhile. */
+struct report_executions *report_executions_new(struct report *report,
+                                                const struct recording *recording,
+                                                const uint32_t *node_of);
+void report_executions_free(struct report_executions *executions); /* may be NULL */
+/* Those that were first seen in each of the `parts` times between two of `bounds_ns`, at least.
+ * `line` is as in a place. */
+void report_executions_count(struct report_executions *executions, uint32_t line,
+                             const struct report_place *places, const uint64_t *bounds_ns,
+                             unsigned parts, uint32_t *counts);
+
 /* report_leaks.c: marks lines of one recording that may leak. */
 void report_leaks_find(struct report *report, const struct recording *recording,
-                       const struct report_place *places);
+                       const uint32_t *node_of, const struct report_place *places);
 
 /* report_files.c: moves what is not reported to profile->untraced. */
 void report_files_add(struct report *report, const struct recording *recording);

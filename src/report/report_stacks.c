@@ -17,35 +17,79 @@ static uint64_t in_intervals(const struct profile *profile, double sec)
 
 /* ---- stacks ---- */
 
-struct candidate {
-    double sec;
-    uint32_t depth;
+/*
+ * A stack is told to its last frame only if the frame and what it called took their
+ * part of the time: a program of many functions has as many stacks as samples, each
+ * with the same fifty frames on the outside.  What took less is told of the caller,
+ * but no further out than the innermost traced frame, which has the line.
+ */
+struct fold {
+    const struct charge *charge;
+    double *sec;      /* of each node: with all that it called */
+    uint32_t *end_of; /* of each node: where its stack ends */
+    double least_sec; /* of a frame that is told */
 };
 
-static int by_falling_time(const void *a, const void *b)
+static void fold_begin(struct fold *fold, const struct charge *charge)
 {
-    const struct candidate *x = a, *y = b;
-    return (x->sec < y->sec) - (x->sec > y->sec);
+    *fold = (struct fold){
+        .charge = charge,
+        .sec = mem_zalloc(charge->node_count, sizeof *fold->sec),
+        .end_of = mem_zalloc(charge->node_count, sizeof *fold->end_of),
+    };
+    for (size_t i = charge->node_count; i-- > CHARGE_FIRST_NODE;) {
+        fold->sec[i] += profile_time_sum(&charge->nodes[i].time);
+        fold->sec[charge->nodes[i].parent] += fold->sec[i];
+    }
 }
 
-/* The time a stack must have to be among the longest: there are PROFILE_STACKS_MAX of them at most,
- * with PROFILE_FRAMES_MAX frames. */
-static double least_time(const struct charge *charge)
+static void fold_release(struct fold *fold)
 {
-    size_t count = charge->order_count, taken = 0, frames = 0;
-    struct candidate *candidates = mem_alloc((count + 1) * sizeof *candidates);
-    for (size_t i = 0; i < count; i++) {
-        const struct charge_node *node = &charge->nodes[charge->order[i]];
-        candidates[i] = (struct candidate){profile_time_sum(&node->time), node->depth};
+    free(fold->sec);
+    free(fold->end_of);
+}
+
+static bool is_few(size_t stacks, size_t frames)
+{
+    return stacks <= PROFILE_STACKS_MAX && frames <= PROFILE_FRAMES_MAX;
+}
+
+/* Callers come before callees: each end is known when it is asked for. */
+static bool fold_by(struct fold *fold, double least_sec, bool keeps_traced)
+{
+    const struct charge *charge = fold->charge;
+    fold->least_sec = least_sec;
+    for (uint32_t id = CHARGE_FIRST_NODE; id < charge->node_count; id++) {
+        const struct charge_node *node = &charge->nodes[id];
+        bool is_told = fold->sec[id] >= least_sec || (keeps_traced && node->traced == id);
+        fold->end_of[id] = is_told ? id : fold->end_of[node->parent];
     }
-    if (count)
-        qsort(candidates, count, sizeof *candidates, by_falling_time);
-    while (taken < count && taken < PROFILE_STACKS_MAX &&
-           frames + candidates[taken].depth <= PROFILE_FRAMES_MAX)
-        frames += candidates[taken++].depth;
-    double least = taken < count && taken ? candidates[taken - 1].sec : 0;
-    free(candidates);
-    return least;
+    size_t stacks = 0, frames = 0;
+    bool *is_end = mem_zalloc(charge->node_count, sizeof *is_end);
+    for (size_t i = 0; i < charge->order_count; i++) {
+        uint32_t end = fold->end_of[charge->order[i]];
+        if (end && !is_end[end]) {
+            stacks++;
+            frames += charge->nodes[end].depth;
+        }
+        is_end[end] = true;
+    }
+    free(is_end);
+    return is_few(stacks, frames);
+}
+
+static void fold_stacks(struct fold *fold)
+{
+    enum { FINEST = 16 }; /* a 65536th of the time */
+    double all_sec = profile_time_sum(&fold->charge->total);
+    if (fold_by(fold, 0, true))
+        return;
+    for (int halvings = FINEST; halvings >= 0; halvings--)
+        if (fold_by(fold, ldexp(all_sec, -halvings), true))
+            return;
+    for (int halvings = FINEST; halvings >= 0; halvings--)
+        if (fold_by(fold, ldexp(all_sec, -halvings), false))
+            return;
 }
 
 void report_frames(const struct charge *charge, uint32_t node_id, struct profile_frame *frames)
@@ -66,34 +110,31 @@ static uint32_t *add_stacks(struct report *report)
     struct profile *profile = report->profile;
     const struct charge *charge = &report->charge;
     uint32_t *stack_of = mem_zalloc(charge->node_count, sizeof *stack_of);
-    double least = least_time(charge);
-    uint64_t left_out = 0, frames = 0;
+    struct fold fold;
+    fold_begin(&fold, charge);
+    fold_stacks(&fold);
     size_t room =
         charge->order_count < PROFILE_STACKS_MAX ? charge->order_count : PROFILE_STACKS_MAX;
     profile->stacks = pool_alloc(&profile->pool, room * sizeof *profile->stacks);
     for (size_t i = 0; i < charge->order_count; i++) {
-        uint32_t id = charge->order[i];
-        const struct charge_node *node = &charge->nodes[id];
-        double sec = profile_time_sum(&node->time);
-        if (!node->depth)
+        uint32_t id = charge->order[i], end = fold.end_of[id];
+        if (!end)
             continue;
-        if (sec < least || profile->stack_count == room ||
-            frames + node->depth > PROFILE_FRAMES_MAX) { /* as long as the least, but too many */
-            left_out++;
-            continue;
+        if (!stack_of[end]) {
+            struct profile_stack *stack = &profile->stacks[profile->stack_count++];
+            stack->frame_count = charge->nodes[end].depth;
+            stack->frames = pool_alloc(&profile->pool, stack->frame_count * sizeof *stack->frames);
+            report_frames(charge, end, stack->frames);
+            stack_of[end] = profile->stack_count;
         }
-        frames += node->depth;
-        struct profile_stack *stack = &profile->stacks[profile->stack_count++];
-        stack_of[id] = profile->stack_count;
-        stack->frames = pool_alloc(&profile->pool, node->depth * sizeof *stack->frames);
-        stack->frame_count = node->depth;
-        report_frames(charge, id, stack->frames);
-        stack->time = node->time;
-        stack->hits = in_intervals(profile, sec);
+        stack_of[id] = stack_of[end];
+        profile_time_add(&profile->stacks[stack_of[end] - 1].time, &charge->nodes[id].time);
     }
-    report_loss(report, "stacks_left_out",
-                "stacks left out of the stack views, the least of too many (totals are right)",
-                left_out);
+    for (uint32_t i = 0; i < profile->stack_count; i++)
+        profile->stacks[i].hits = in_intervals(profile, profile_time_sum(&profile->stacks[i].time));
+    double all_sec = profile_time_sum(&charge->total);
+    profile->stack_least_percent = all_sec > 0 ? 100 * fold.least_sec / all_sec : 0;
+    fold_release(&fold);
     return stack_of;
 }
 

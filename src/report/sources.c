@@ -18,6 +18,7 @@ void sources_release(struct sources *sources)
     for (size_t i = 0; i < sources->count; i++) {
         source_release(&sources->files[i]->source);
         structure_release(&sources->files[i]->structure);
+        statements_release(&sources->files[i]->statements);
         free(sources->files[i]);
     }
     free(sources->files);
@@ -39,6 +40,7 @@ static void load(const struct sources *sources, struct source_file *file, const 
     }
     file->is_loaded = true;
     structure_parse(&file->structure, file->source.text, file->source.length);
+    statements_parse(&file->statements, file->source.text, file->source.length);
 }
 
 const struct source_file *sources_get(struct sources *sources, str_id name)

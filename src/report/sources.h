@@ -7,15 +7,17 @@
 
 #include "base/intern.h"
 #include "source/source.h"
+#include "source/statements.h"
 #include "source/structure.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct source_file {
-    bool is_loaded; /* else `source` and `structure` are empty and `why` says why */
+    bool is_loaded; /* else what follows is empty and `why` says why */
     struct source source;
     struct structure structure;
+    struct statements statements;
     struct err why;
     uint64_t modified_ns; /* CLOCK_REALTIME; 0 if unknown */
 };

@@ -71,8 +71,7 @@ enum wire_kind {
     WIRE_NONE,
     WIRE_CPU_PYTHON,
     WIRE_CPU_NATIVE,
-    WIRE_CPU_CALL, /* a call of we do not know what: Python if its call site is ever seen to enter
-                      a Python function directly (WIRE_NODE_DIRECT), else native */
+    WIRE_CPU_CALL, /* a call into the interpreter, of we do not know what: report/judge.h */
     WIRE_WAITS(WIRE_WAIT_ROW) WIRE_KINDS, /* WIRE_WAIT_FILE, ...: wire/waits.h */
     WIRE_WAIT_FIRST = WIRE_CPU_CALL + 1,
 };
@@ -80,16 +79,17 @@ enum wire_kind {
 /* Why something is missing from the numbers; counted in wire_header.lost. */
 enum wire_loss {
     WIRE_LOST_TABLE_FULL, /* a sample whose stack or cell found no room */
-    WIRE_LOST_BAD_FRAME,  /* a sample whose frames could not be read: CPU kept, stack lost */
+    WIRE_LOST_BAD_FRAME,  /* a sample none of whose frames could be read: CPU kept, stack lost */
     WIRE_LOST_TORN_WAIT,  /* a waiting thread moved while it was read; its time was kept back */
     WIRE_LOST_LOG_FULL,   /* a timeline entry without room: totals unaffected */
     WIRE_LOST_TIMER,      /* a thread that got no timer */
     WIRE_LOST_THREAD,     /* a thread beyond the thread limit */
-    WIRE_LOST_TRUNCATED,  /* a stack deeper than the limit: outermost frames cut */
-    WIRE_LOST_FOLDED,     /* a stack stored with recursion folded, tables being nearly full */
-    WIRE_LOST_TEXT,       /* a name or line table too long or unreadable */
-    WIRE_LOST_GROW,       /* the arena could not grow: disk full */
-    WIRE_LOST_SAMPLER,    /* the wait sampler could not be started */
+    WIRE_LOST_TRUNCATED, /* a stack whose outermost frames were cut (deeper than the limit) or could
+                            not be read */
+    WIRE_LOST_FOLDED,    /* a stack stored with recursion folded, tables being nearly full */
+    WIRE_LOST_TEXT,      /* a name or line table too long or unreadable */
+    WIRE_LOST_GROW,      /* the arena could not grow: disk full */
+    WIRE_LOST_SAMPLER,   /* the wait sampler could not be started */
     WIRE_LOST_ALLOCATION, /* an allocation or copy chosen as a sample that could not be recorded */
     WIRE_LOSSES,
 };

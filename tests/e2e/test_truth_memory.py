@@ -175,35 +175,6 @@ def test_resident_memory_at_the_end(scalene, python, tmp_path):
     assert parent["mapped_live_mb"] == pytest.approx(50, rel=0.01)
 
 
-@pytest.fixture(scope="module")
-def leaking(scalene, python, tmp_path_factory):
-    return run_memory(scalene, python, "leaks.py", tmp_path_factory.mktemp("leaks"))
-
-
-def test_the_leak_is_found_and_nothing_else(leaking):
-    leaks = leaking.file()["leaks"]
-    guilty = line(leaking, "leak")
-    assert list(leaks) == [str(guilty["lineno"])]
-    leak = leaks[str(guilty["lineno"])]
-    assert leak["likelihood"] >= 0.95
-    assert leak["velocity_mb_s"] == pytest.approx(
-        guilty["n_live_mb"] / leaking.profile["elapsed_time_sec"], rel=0.3
-    )
-
-
-def test_leaks_of_many_shapes(scalene, python, tmp_path):
-    """Of faint leaks, a megabyte or less, there are 20 samples by chance only: they may be told."""
-    run = run_memory(scalene, python, "leaks_more.py", tmp_path)
-    file = run.file()
-    guilty, faint = (
-        {entry["lineno"] for entry in file["lines"] if PREFIX + mark in entry["line"]} for mark in ("leak", "faint leak")
-    )
-    assert (len(guilty), len(faint)) == (8, 3)
-    found = {int(number) for number in file["leaks"]}
-    assert found - faint == guilty
-    assert all(leak["likelihood"] >= 0.95 for leak in file["leaks"].values())
-
-
 HELPERS = {
     "large": "def take():\n    return [bytearray(2 << 20) for _ in range(10)]\n",
     "little": "def take():\n    return [bytearray(64 << 10) for _ in range(40)]\n",
@@ -245,16 +216,6 @@ def test_allocation_sampling_window(scalene, newest_python, tmp_path):
         assert profile["sampling"]["memory_interval_mb"] <= int(window) / (1 << 20)
         samples.append(line["n_alloc_samples"])
     assert samples[0] > 3 * samples[1] > 300
-
-
-def test_leak_detector_can_be_turned_off(scalene, newest_python, tmp_path):
-    config = tmp_path / "options.yaml"
-    program = tmp_path / "leak.py"
-    program.write_text("kept = []\nfor i in range(30000):\n    kept.append(b'%01000d' % i)\n")
-    for setting, found in ("true", ["3"]), ("false", []):
-        config.write_text("memory-leak-detector: %s\n" % setting)
-        _, profile = truth.launch(scalene, newest_python, ["--memory", "-c", config, program], tmp_path)
-        assert list(profile["files"][str(program)]["leaks"]) == found
 
 
 @pytest.mark.checked

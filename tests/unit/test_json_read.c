@@ -204,8 +204,8 @@ static void test_odd_but_valid(void **state)
     struct buf out = {0};
     json_write_profile(&p, &out);
     profile_release(&p);
-    assert_non_null(strstr(out.data, "\"n_cpu_percent_python\": 50.0,"));
-    assert_non_null(strstr(out.data, "\"n_sys_percent\": 20.0,"));
+    assert_non_null(strstr(out.data, "\"n_cpu_percent_python\":50.0,"));
+    assert_non_null(strstr(out.data, "\"n_sys_percent\":20.0,"));
     p = read_text(out.data);
     assert_int_equal(p.files[0].lines[0].lineno, INT32_MAX);
     assert_true(p.files[0].lines[0].time.native_sec == 3);

@@ -482,27 +482,66 @@ static void too_many_runs_are_thinned(void **state)
     profile_release(&profile);
 }
 
-/* Deep stacks are left out sooner, the least first: so many frames would be a gigabyte of JSON. */
-static void deep_stacks_are_bounded(void **state)
+/* Of deep stacks only what took its part of the time is told; the rest is told of the caller. */
+static void deep_stacks_are_folded(void **state)
 {
     enum { DEPTH = 500, LEAVES = 5000 };
     struct arena_make make;
     arena_make_init(&make, PID + 10);
-    uint32_t code = arena_make_code(&make, script, "<module>", 1, 6000), node = 0;
-    for (int i = 1; i < DEPTH; i++)
+    uint32_t code = arena_make_code(&make, "/usr/lib/library.py", "f", 1, 6000), node = 0;
+    uint32_t own = arena_make_code(&make, script, "<module>", 1, 10);
+    double all_sec = 0;
+    node = arena_make_frame(&make, node, own, 3);
+    for (int i = 2; i < DEPTH; i++)
         node = arena_make_frame(&make, node, code, 1);
-    for (int i = 1; i <= LEAVES; i++)
-        arena_make_cell(&make, arena_make_frame(&make, node, code, i), WIRE_CPU_PYTHON, 1,
-                        (uint64_t)i * 1000, 0);
+    for (int i = 1; i <= LEAVES; i++) {
+        uint64_t ns = i == LEAVES ? 5000 * (uint64_t)MS : 1000;
+        arena_make_cell(&make, arena_make_frame(&make, node, code, i), WIRE_CPU_PYTHON, 1, ns, 0);
+        all_sec += (double)ns / 1e9;
+    }
     put(&make, PID + 10, 0);
     struct report_config config = default_config();
     struct profile profile;
     build(&profile, &config);
-    assert_int_equal(profile.stack_count, PROFILE_FRAMES_MAX / DEPTH);
-    for (uint32_t i = 0; i < profile.stack_count; i++)
-        assert_true(profile_time_sum(&profile.stacks[i].time) > (LEAVES - 1000) * 1e-6);
-    assert_int_equal(profile.loss_count, 1);
-    assert_int_equal(profile.losses[0].count, LEAVES - PROFILE_FRAMES_MAX / DEPTH);
+    double sum_sec = 0;
+    size_t frames = 0;
+    for (uint32_t i = 0; i < profile.stack_count; i++) {
+        sum_sec += profile_time_sum(&profile.stacks[i].time);
+        frames += profile.stacks[i].frame_count;
+    }
+    close_to(sum_sec, all_sec);
+    assert_int_equal(profile.stack_count, 2);
+    assert_int_equal(frames, DEPTH + DEPTH - 1);
+    assert_true(profile.stack_least_percent > 0 && profile.stack_least_percent < 0.01);
+    assert_int_equal(profile.loss_count, 0);
+    profile_release(&profile);
+}
+
+/* A frame that has a line is told however little it took. */
+static void traced_frames_are_not_folded(void **state)
+{
+    enum { DEPTH = 100, LEAVES = PROFILE_FRAMES_MAX / 100 - 10 };
+    struct arena_make make;
+    arena_make_init(&make, PID + 10);
+    uint32_t code = arena_make_code(&make, "/usr/lib/library.py", "f", 1, 6000), node = 0;
+    uint32_t own = arena_make_code(&make, script, "<module>", 1, LEAVES);
+    for (int i = 1; i < DEPTH - 1; i++)
+        node = arena_make_frame(&make, node, code, 1);
+    for (int i = 1; i <= LEAVES; i++)
+        for (int k = 1; k < 10; k++)
+            arena_make_cell(&make,
+                            arena_make_frame(&make, arena_make_frame(&make, node, own, i), code, k),
+                            WIRE_CPU_PYTHON, 1, MS, 0);
+    put(&make, PID + 10, 0);
+    struct report_config config = default_config();
+    struct profile profile;
+    build(&profile, &config);
+    assert_int_equal(profile.stack_count, LEAVES);
+    for (uint32_t i = 0; i < profile.stack_count; i++) {
+        const struct profile_stack *stack = &profile.stacks[i];
+        assert_true(stack->frames[stack->frame_count - 1].traced);
+        close_to(profile_time_sum(&stack->time), 0.009);
+    }
     profile_release(&profile);
 }
 
@@ -1041,7 +1080,8 @@ int main(void)
         cmocka_unit_test(samples_after_the_last_beat),
         cmocka_unit_test(stamps_are_a_fair_choice),
         cmocka_unit_test(too_many_runs_are_thinned),
-        cmocka_unit_test(deep_stacks_are_bounded),
+        cmocka_unit_test(deep_stacks_are_folded),
+        cmocka_unit_test(traced_frames_are_not_folded),
         cmocka_unit_test(the_program_is_found_below_runpy),
         cmocka_unit_test(code_and_stdin_as_programs),
         cmocka_unit_test(relative_names_are_found),

@@ -123,8 +123,6 @@ static void begin(struct thread *thread)
     thread->ident = pthread_self();
     thread->random = (uint32_t)thread->tid * 2654435761u | 1;
     thread->log = (struct timeline_cursor){0};
-    thread->root_frame = 0;
-    thread->root_misses = 0;
     thread->begin_wall_ns = os_mono_ns();
     thread->begin_cpu_ns = thread->last_cpu_ns = os_thread_cpu_ns();
     thread->has_no_line = false;

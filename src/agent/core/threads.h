@@ -53,8 +53,6 @@ struct thread {
     uint64_t last_cpu_ns;             /* (own) clock at the last sample */
     uint32_t random;                  /* (own) */
     struct timeline_cursor log;       /* (own) */
-    uintptr_t root_frame;             /* (own) where its complete stacks end */
-    uint32_t root_misses;             /* (own) */
     _Atomic uintptr_t tstate;         /* last seen Python thread state */
     _Atomic uint32_t last_node;       /* last CPU sample */
     bool has_no_line;                 /* (own) at its last sample no frame was traced */

@@ -7,8 +7,6 @@
 #include "os/guard.h"
 #include "os/os.h"
 
-enum { ROOT_MISSES_MAX = 3 }; /* so many stacks in a row with a new root: it is the root now */
-
 /*
  * The layout is believed once a real stack has been read with it.  What comes
  * from a table or from a newer patch release is checked here against the
@@ -38,22 +36,18 @@ bool tick_layout_fits(uintptr_t tstate, const struct thread *thread, const struc
 }
 
 /*
- * Where a chain of frames can be caught half-linked, a stack that does not end
- * where this thread's stacks end has lost its outer part; keep the inner one.
+ * Where a chain of frames can be caught half-linked, it is the innermost frame that is not linked
+ * to its caller yet, or no more: a function that has not begun, or a generator that yields.
+ * Nothing else is a stack of one frame in these states.  (That a stack ends elsewhere than others
+ * of its thread says nothing: each greenlet has a root of its own.)
  */
-static void check_root(struct thread *thread, struct py_walk *walk)
+static bool is_torn(const struct thread *thread, const struct py_walk *walk)
 {
-    if (!agent.layout.chain_may_tear || walk->truncated || !walk->count)
-        return;
-    if (!thread->root_frame || walk->root == thread->root_frame) {
-        thread->root_frame = walk->root;
-        thread->root_misses = 0;
-    } else if (++thread->root_misses > ROOT_MISSES_MAX) {
-        thread->root_frame = walk->root; /* it really changed: atexit callbacks, a new run */
-        thread->root_misses = 0;
-    } else {
-        walk->bad = true;
-    }
+    unsigned bad = 0;
+    if (!agent.layout.chain_may_tear || walk->count != 1 || walk->truncated)
+        return false;
+    return thread->frames[0].at <= 0 ||
+           guard_u8(walk->root + (uintptr_t)agent.layout.fr_owner, &bad) == PY_OWNER_GENERATOR;
 }
 
 static uint32_t root_below(uint32_t owner)
@@ -99,7 +93,8 @@ static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum w
         arena_lost(&agent.arena, WIRE_LOST_BAD_FRAME);
         return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     }
-    check_root(thread, &walk);
+    if (is_torn(thread, &walk))
+        walk.bad = true;
     static const enum wire_kind kinds[] = {
         [CLASSIFY_PYTHON] = WIRE_CPU_PYTHON,
         [CLASSIFY_NATIVE] = WIRE_CPU_NATIVE,

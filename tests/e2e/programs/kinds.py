@@ -6,6 +6,7 @@ free a great many is the interpreter's own work.
 
 from measure import busy, finish  # first, for its clock
 
+import functools
 import hashlib
 import json
 import math
@@ -15,6 +16,7 @@ import zlib
 
 random.seed(1)
 NUMBERS = [random.random() for _ in range(30000)]
+ARGUMENTS, KEYWORDS, PARTIAL = (NUMBERS,), {"key": None}, functools.partial(sorted, NUMBERS)
 INTEGERS = list(range(100000))
 TEXTS = [str(i) for i in range(30000)]
 TEXT = "a line of text with a few words, 12 numbers 345 and so on 6789\n" * 1000
@@ -41,6 +43,18 @@ ITEMS = {i: i for i in range(1000)}
 
 def native_sorted():
     sorted(NUMBERS)  #: native_sorted
+
+
+def native_star():
+    sorted(*ARGUMENTS)  #: native_star
+
+
+def native_star_keywords():
+    sorted(NUMBERS, **KEYWORDS)  #: native_star_keywords
+
+
+def native_partial():
+    PARTIAL()  #: native_partial
 
 
 def native_sum():
@@ -150,6 +164,18 @@ def python_methods():
     counter = Counter()
     for i in range(ROUNDS):  #: python_methods
         counter.add(i)  #: python_methods
+
+
+class Slotted:
+    __slots__ = ("x",)
+
+    def __init__(self, x):
+        self.x = x  #: python_instances
+
+
+def python_instances():
+    for i in range(ROUNDS):  #: python_instances
+        Slotted(i)  #: python_instances
 
 
 def numbers():

@@ -3,6 +3,8 @@
 import collections
 import functools
 
+from measure import pace
+
 ROUNDS = 60000
 kept = []
 bounded = {}
@@ -39,7 +41,7 @@ def step(i):
     words.setdefault(i % 200, b"%01000d" % i)  # never renewed
 
 
-for i in range(ROUNDS):
+for i in pace(range(ROUNDS)):
     step(i)
 
 print("{}")  # there is no more truth than the mark

@@ -8,6 +8,8 @@ import queue
 import random
 import threading
 
+from measure import pace
+
 ROUNDS = 12000
 random.seed(7)
 libc = ctypes.CDLL(None)
@@ -106,7 +108,7 @@ def innocent(i):
 
 thread = threading.Thread(target=leak_in_thread)
 thread.start()
-for i in range(ROUNDS):
+for i in pace(range(ROUNDS)):
     leak(i)
     innocent(i)
     turns.put(True)

@@ -57,6 +57,15 @@ def busy(name, seconds, chunk):
             chunk()
 
 
+def pace(rounds, seconds=4):
+    """The rounds, spread over so many seconds of the clock: none begins before its time."""
+    begin = time.monotonic()
+    for i, number in enumerate(rounds):
+        while time.monotonic() < begin + seconds * i / len(rounds):
+            pass
+        yield number
+
+
 def finish(**more):
     wall = time.perf_counter() - WALL_AT_START
     truth = {"sections": sections, "wall": wall, "cpu_at_end": time.process_time(), **more}

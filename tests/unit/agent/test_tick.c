@@ -326,38 +326,44 @@ static bool is_cut(uint32_t node)
     return record->frame == WIRE_FRAME_TRUNCATED;
 }
 
-static void test_root(void **state)
+static void expect_cut(bool is, unsigned lost)
 {
-    faults_install(state);
     run(MS);
-    assert_false(is_cut(thread.last_node));
-    fake_put(leaf, agent.layout.fr_back, 0); /* not linked to its caller, yet or any more */
-    for (unsigned i = 1; i <= 3; i++) {
-        run(MS);
-        assert_true(is_cut(thread.last_node));
-        assert_int_equal(agent.arena.header->lost[WIRE_LOST_BAD_FRAME], i);
-    }
-    fake_put(leaf, agent.layout.fr_back, (uintptr_t)root);
-    run(MS);
-    assert_false(is_cut(thread.last_node));
-    /* It really ends elsewhere from now on. */
-    fake_put(leaf, agent.layout.fr_back, 0);
-    for (int i = 0; i < 4; i++)
-        run(MS);
-    assert_false(is_cut(thread.last_node));
-    run(MS);
-    assert_false(is_cut(thread.last_node));
-    assert_int_equal(agent.arena.header->lost[WIRE_LOST_BAD_FRAME], 6);
+    assert_int_equal(is_cut(thread.last_node), is);
+    assert_int_equal(agent.arena.header->lost[WIRE_LOST_TRUNCATED], lost);
+    assert_int_equal(agent.arena.header->lost[WIRE_LOST_BAD_FRAME], 0);
 }
 
-static void test_root_of_chains_that_do_not_tear(void **state)
+static void test_half_linked(void **state)
+{
+    faults_install(state);
+    struct fake_object *begins = fake_frame(&agent.layout, code, 0, NULL, 0);
+    struct fake_object *yields = fake_frame(&agent.layout, code, 4, NULL, PY_OWNER_GENERATOR);
+    expect_cut(false, 0);
+    stand_at(begins);
+    expect_cut(true, 1);
+    stand_at(yields);
+    expect_cut(true, 2);
+    fake_put(yields, agent.layout.fr_back, (uintptr_t)root);
+    expect_cut(false, 2);
+}
+
+/* Of greenlets, of which there may be any number, in turns. */
+static void test_many_roots(void **state)
+{
+    faults_install(state);
+    for (int i = 0; i < 10; i++) {
+        stand_at(fake_frame(&agent.layout, code, 2, NULL, 0));
+        expect_cut(false, 0);
+    }
+}
+
+static void test_chains_that_do_not_tear(void **state)
 {
     faults_install(state);
     agent.layout.chain_may_tear = false;
-    run(MS);
-    fake_put(leaf, agent.layout.fr_back, 0);
-    run(MS);
-    assert_false(is_cut(thread.last_node));
+    stand_at(fake_frame(&agent.layout, code, 0, NULL, 0));
+    expect_cut(false, 0);
 }
 
 /* ---- on whose behalf ---- */
@@ -555,14 +561,15 @@ int main(void)
         CASE(test_line_is_none),
         CASE(test_nothing_to_judge_by),
         CASE(test_unknown_python),
-        CASE(test_root),
-        CASE(test_root_of_chains_that_do_not_tear),
         CASE(test_native_owner),
         CASE(test_native_owner_by_samples),
         CASE(test_python_owner),
         CASE(test_kin),
         CASE(test_kin_never_seen),
         CASE(test_last),
+        CASE(test_half_linked),
+        CASE(test_many_roots),
+        CASE(test_chains_that_do_not_tear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
