@@ -79,6 +79,7 @@ static void add_clocks(struct report_clocks *clocks, const struct wire_header *h
     clocks->startup_sec += row->startup_sec;
     clocks->handler_sec += (double)atomic_load(&header->handler_ns) / 1e9;
     clocks->sampler_sec += sampler_sec;
+    clocks->memory_sec += report_memory_cost_sec(header);
     if (clocks->elapsed_sec < row->elapsed_sec)
         clocks->elapsed_sec = row->elapsed_sec;
 }
@@ -339,6 +340,7 @@ void report_run_finish(struct report *report)
     profile->unsampled_sec = clocks->unsampled_sec;
     profile->handler_sec = clocks->handler_sec;
     profile->sampler_sec = clocks->sampler_sec;
+    profile->memory_sec = clocks->memory_sec;
     if (report->has_first) {
         profile->start_absolute_sec = (double)report->first_real_ns / 1e9;
         profile->start_perf_sec = (double)report->first_mono_ns / 1e9;

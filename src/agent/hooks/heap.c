@@ -262,6 +262,8 @@ static void *promoted(enum how how, size_t size, size_t align, const void *calle
         .bytes = promotion->weight_bytes,
         .from = promotion->from,
         .count = promotion->count,
+        .size_bytes = promotion->size_bytes,
+        .hits = promotion->hits,
     };
     if (sample.bytes)
         memory_record(promotion->block, &sample);

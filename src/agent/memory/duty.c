@@ -35,11 +35,37 @@ static _Atomic uint64_t counted_objects, counted_bytes;
 static struct duty_word words[WORDS_MAX];
 static size_t word_count; /* 0: they cannot be switched */
 static bool is_open;
+static _Atomic uint64_t closed_at_ns; /* CLOCK_MONOTONIC; 0: it is open */
+static _Atomic uint64_t missed_bytes; /* in windows that are open again */
+static _Atomic uint64_t missed_per_sec;
 
 void duty_count(uint64_t objects, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&counted_objects, objects, memory_order_relaxed);
     atomic_fetch_add_explicit(&counted_bytes, bytes, memory_order_relaxed);
+}
+
+/* ---- what is missed ---- */
+
+static uint64_t missed_since(uint64_t closed_ns, uint64_t now_ns)
+{
+    double sec = closed_ns && now_ns > closed_ns ? (double)(now_ns - closed_ns) / 1e9 : 0;
+    return (uint64_t)(sec * (double)atomic_load_explicit(&missed_per_sec, memory_order_relaxed));
+}
+
+uint64_t duty_missed_bytes(uint64_t now_mono_ns)
+{
+    uint64_t closed_ns = atomic_load_explicit(&closed_at_ns, memory_order_relaxed);
+    return atomic_load_explicit(&missed_bytes, memory_order_relaxed) +
+           missed_since(closed_ns, now_mono_ns);
+}
+
+static void note_switch(bool open)
+{
+    uint64_t now_ns = os_mono_ns();
+    if (open)
+        atomic_fetch_add(&missed_bytes, missed_since(atomic_load(&closed_at_ns), now_ns));
+    atomic_store(&closed_at_ns, open ? 0 : now_ns);
 }
 
 /* ---- the switch ---- */
@@ -136,6 +162,7 @@ static bool set_open(bool open)
         return say_hidden(open);
     }
     is_open = open;
+    note_switch(open);
     return true;
 }
 
@@ -228,6 +255,8 @@ static uint32_t next_factor(uint32_t factor)
     double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
     double rate = (double)(now.objects - last.objects) * times * 1e9 / (double)cpu_ns;
     objects_per_sec = rate;
+    if (is_open) /* so that what was missed until now does not change */
+        atomic_store(&missed_per_sec, (uint64_t)(allocated * 1e9 / (double)cpu_ns));
     last = now;
     uint32_t next = kept * KEPT_PART > allocated ? 1 : factor_for(rate, factor);
     busy_looks = next > 1 ? busy_looks + 1 : 0;
@@ -319,4 +348,5 @@ void duty_in_child(void)
     atomic_store(&duty_factor, 1);
     is_open = false; /* the sampler may have been at it when the process forked */
     set_open(true);
+    atomic_store(&missed_bytes, 0);
 }

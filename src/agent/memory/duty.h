@@ -25,6 +25,9 @@ void duty_count(uint64_t objects, uint64_t bytes);
 
 enum { DUTY_FUNCTIONS = 3 /* of an allocator: malloc, calloc, realloc */ };
 
+/* How much of small ones went by while we did not look, up to now, estimated.  Any thread. */
+uint64_t duty_missed_bytes(uint64_t now_mono_ns);
+
 /* One of these functions: ours, CPython's own, and the word of the interpreter that holds one of
  * the two: a window is opened and closed by storing there. */
 struct duty_word {

@@ -10,6 +10,7 @@
 #include "agent/core/threads.h"
 #include "agent/hooks/heap.h"
 #include "agent/memory/blocks.h"
+#include "agent/memory/clock.h"
 #include "agent/memory/deferred.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/objects.h"
@@ -22,15 +23,19 @@
 enum {
     IDLE_BYTES = 1 << 20, /* until a thread that may not record asks again */
     WINDOW_LEAST = 4096,
-    DENSE_SAMPLES = 4096, /* with the shortest interval; then twice as many with twice of it ... */
+    DENSE_LIVE = 8192, /* so many live with the shortest interval; as many with twice of it ... */
     DENSE_SHIFT = 6,
     PACE_SAMPLE = 6, /* what a sample costs, in frames of a stack: a tenth of a microsecond each */
-    PACE_PER_SEC = 25000, /* how many of these may be spent in the long run, */
-    PACE_AHEAD = 150000,  /* and at once */
-    COPIES_SHIFT = 2,     /* copies are many: their intervals are longer by this */
+    PACE_PER_SEC = 50000,    /* how many of these may be spent in the long run, */
+    PACE_AHEAD = 300000,     /* and at once */
+    PACE_LOOK = 10000,       /* a look at it when so many were spent, */
+    PACE_LOOK_NS = 10000000, /* or the program ran for so long */
+    COPIES_SHIFT = 2,        /* copies are many: their intervals are longer by this */
     SPINS = 200,
     FORK_WAIT_NS = 200000000, /* most forks are far shorter, also on a busy machine */
     LOOK_EVERY = 4,           /* passes between two looks at the resident size */
+    TIMED_EVERY = 16,         /* one sample in so many is timed, */
+    TIMED_MOST_NS = 5000,     /* and what took longer was interrupted */
 };
 
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
@@ -40,9 +45,8 @@ static _Atomic bool active;
 static _Atomic uint32_t locked;
 static _Atomic uint64_t forking_since_ns; /* a thread has the lock for that; 0: none */
 static _Atomic uint64_t interval_bytes;
-static uint64_t allocation_samples; /* copies do not count for the dense start */
 static struct {
-    uint64_t at_ns; /* of the last look */
+    uint64_t at_ns; /* of the last look, by the process's CPU clock */
     uint64_t spent; /* since then */
     int64_t left;   /* that may be spent at once */
     unsigned shift; /* intervals are longer by this */
@@ -146,13 +150,11 @@ uint64_t memory_random(void)
     return memory_self.random = x;
 }
 
-static uint64_t interval_for(uint64_t samples)
+static uint64_t interval_for(uint32_t live)
 {
     uint64_t window = agent.control->allocation_window_bytes;
-    unsigned shift = DENSE_SHIFT;
-    for (uint64_t end = DENSE_SAMPLES, step = DENSE_SAMPLES; shift && samples >= end; shift--)
-        end += step *= 2;
-    window >>= shift > pace.shift ? shift - pace.shift : 0;
+    uint32_t longer = live / DENSE_LIVE > pace.shift ? live / DENSE_LIVE : pace.shift;
+    window >>= longer < DENSE_SHIFT ? DENSE_SHIFT - longer : 0;
     return window < WINDOW_LEAST ? WINDOW_LEAST : window;
 }
 
@@ -169,9 +171,15 @@ bool memory_is_ready(void)
            atomic_load_explicit(&agent.control->on, memory_order_relaxed);
 }
 
+void memory_set_gap(struct memory_gap *gap, int64_t left_bytes)
+{
+    gap->given_bytes += (uint64_t)(left_bytes - gap->left_bytes);
+    gap->left_bytes = left_bytes;
+}
+
 void memory_postpone(struct memory_gap *gap)
 {
-    gap->left_bytes = IDLE_BYTES;
+    memory_set_gap(gap, IDLE_BYTES);
     gap->weight_bytes = 0;
 }
 
@@ -182,16 +190,25 @@ static void draw(struct memory_gap *gap)
         mean <<= COPIES_SHIFT;
     /* The first gap of a thread begins anywhere in an interval: short threads count right. */
     uint64_t least = gap->weight_bytes ? mean / 2 : 0;
-    gap->left_bytes += (int64_t)(least + memory_random() % mean);
+    memory_set_gap(gap, gap->left_bytes + (int64_t)(least + memory_random() % mean));
     gap->weight_bytes = mean;
+}
+
+static void count_calls(uint64_t count, uint32_t factor)
+{
+    atomic_fetch_add_explicit(&agent.arena.header->memory.calls, count / (factor ? factor : 1),
+                              memory_order_relaxed);
 }
 
 bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
                    struct memory_sample *sample)
 {
     sample->from = size_bytes - grown_bytes;
+    sample->size_bytes = size_bytes;
     sample->exact = size_bytes >= large_bytes();
+    sample->hits = 0;
     if (sample->exact) {
+        gap->given_bytes += grown_bytes; /* it is not counted down */
         sample->bytes = grown_bytes;
         sample->count = 1;
         return grown_bytes > 0;
@@ -201,13 +218,14 @@ bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_b
     if (gap->left_bytes >= 0)
         return false;
     if (!gap->weight_bytes) { /* the first look of a thread, or after a pause */
-        gap->left_bytes = -(int64_t)grown_bytes;
+        memory_set_gap(gap, -(int64_t)grown_bytes);
         draw(gap);
     }
     uint64_t weight = 0, overshoot = 0;
     while (gap->left_bytes < 0) {
         overshoot = (uint64_t)-gap->left_bytes;
         weight += gap->weight_bytes;
+        sample->hits++;
         draw(gap);
     }
     if (!weight)
@@ -217,6 +235,7 @@ bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_b
     sample->count = grown_bytes ? (weight + grown_bytes / 2) / grown_bytes : 1;
     if (!sample->count)
         sample->count = 1;
+    count_calls(sample->count, gap->factor);
     return true;
 }
 
@@ -227,7 +246,7 @@ void memory_lost(void)
 
 static void set_interval(void)
 {
-    uint64_t bytes = interval_for(allocation_samples);
+    uint64_t bytes = interval_for(records_in_use());
     atomic_store_explicit(&interval_bytes, bytes, memory_order_relaxed);
     atomic_store_explicit(&agent.arena.header->memory.interval_bytes, bytes, memory_order_relaxed);
 }
@@ -235,48 +254,77 @@ static void set_interval(void)
 /*
  * A program that allocates gigabytes a second, or deep down in its calls, would pay
  * more for samples than anybody needs: intervals become longer while it does, and
- * shorter again.
+ * shorter again.  One step at a time: when few of a line's samples weigh far more than
+ * the others, those that there are tell little about its error.
  */
-static void keep_pace(uint64_t now_ns)
+static void keep_pace(void)
 {
-    int64_t due = (int64_t)((now_ns - pace.at_ns) / (1000000000 / PACE_PER_SEC));
+    uint64_t now_ns = os_process_cpu_ns();
+    uint64_t ran_ns = now_ns > pace.at_ns ? now_ns - pace.at_ns : 0;
+    if (ran_ns < PACE_LOOK_NS && pace.spent < PACE_LOOK)
+        return;
+    int64_t due = (int64_t)(ran_ns / (1000000000 / PACE_PER_SEC));
     int64_t spent = (int64_t)pace.spent;
     pace.left += due - spent;
     if (pace.left > PACE_AHEAD)
         pace.left = PACE_AHEAD;
     if (pace.left < -PACE_AHEAD)
         pace.left = -PACE_AHEAD;
-    if (pace.left < 0) {
-        for (int64_t halved = spent; halved > due && pace.shift < DENSE_SHIFT; halved /= 2)
-            pace.shift++;
-    }
-    if (pace.shift && spent * 4 < due)
+    if (pace.left < 0 && spent > due && pace.shift < DENSE_SHIFT)
+        pace.shift++;
+    else if (pace.shift && spent * 4 < due)
         pace.shift--;
     pace.spent = 0;
     pace.at_ns = now_ns;
     set_interval();
 }
 
+static void spend(uint32_t amount)
+{
+    pace.spent += amount;
+    if (pace.spent >= PACE_LOOK) /* the sampler may get its processor late */
+        keep_pace();
+}
+
 /* ---- recording ---- */
+
+/* 0: this one is not timed. */
+static uint64_t begin_timing(void)
+{
+    return ++memory_self.events % TIMED_EVERY ? 0 : os_mono_ns();
+}
+
+static void end_timing(uint64_t began_ns)
+{
+    if (!began_ns)
+        return;
+    uint64_t ns = os_mono_ns() - began_ns;
+    atomic_fetch_add_explicit(&agent.arena.header->memory.sample_ns,
+                              TIMED_EVERY * (ns < TIMED_MOST_NS ? ns : TIMED_MOST_NS),
+                              memory_order_relaxed);
+}
 
 void memory_record(const void *block, struct memory_sample *sample)
 {
     memory_self.busy = true;
     int saved = errno;
+    uint64_t began_ns = begin_timing();
+    if (sample->kind == WIRE_SITE_MAPPED)
+        memory_self.heap.given_bytes += sample->bytes; /* no gap has counted it */
     uint32_t frames, node = place_node(&frames);
     bool ok = false;
     if (lock()) {
         uint32_t site = place_site(node, sample->kind, sample->caller);
         ok = site && records_add(block, site, sample);
         if (ok) {
-            pace.spent += PACE_SAMPLE + frames;
-            allocation_samples++;
+            spend(PACE_SAMPLE + frames);
             set_interval();
         }
         unlock();
     }
     if (!ok)
         memory_lost();
+    end_timing(began_ns);
     errno = saved;
 }
 
@@ -284,17 +332,19 @@ void memory_record_copy(const struct memory_sample *sample)
 {
     memory_self.busy = true;
     int saved = errno;
+    uint64_t began_ns = begin_timing();
     uint32_t frames, node = place_node(&frames), site = 0;
     if (lock()) {
         site = place_site(node, sample->kind, sample->caller);
         if (site) {
-            pace.spent += PACE_SAMPLE + frames;
+            spend(PACE_SAMPLE + frames);
             records_add_copy(site, sample);
         }
         unlock();
     }
     if (!site)
         memory_lost();
+    end_timing(began_ns);
     errno = saved;
 }
 
@@ -312,6 +362,7 @@ void *memory_take_slot(size_t size_bytes, size_t align_bytes)
 
 static bool forget(void *block, bool is_mapping)
 {
+    uint64_t began_ns = begin_timing();
     if (memory_self.busy || !lock()) {
         /* No room: a block is never freed then, a mapping stays on the books. */
         if (!deferred_put(block, is_mapping) && is_mapping)
@@ -320,6 +371,7 @@ static bool forget(void *block, bool is_mapping)
     }
     forget_locked(block);
     unlock();
+    end_timing(began_ns);
     return true;
 }
 
@@ -374,11 +426,11 @@ void memory_forget_modules(void)
 static void begin_counting(void)
 {
     records_begin();
-    allocation_samples = 0;
+    clock_begin();
     pace.spent = 0;
     pace.left = PACE_AHEAD;
     pace.shift = 0;
-    pace.at_ns = os_mono_ns();
+    pace.at_ns = os_process_cpu_ns();
     set_interval();
     memory_self.heap = memory_self.objects = (struct memory_gap){0};
     memory_self.growth = memory_self.copies = (struct memory_gap){0};
@@ -463,14 +515,15 @@ void memory_disown(void)
     memory_self.busy = true;
 }
 
-void memory_pass(uint64_t now_mono_ns)
+void memory_pass(void)
 {
     static unsigned passes;
     if (!atomic_load(&active))
         return;
     if (lock()) {
         records_note_total();
-        keep_pace(now_mono_ns);
+        clock_advance_ended();
+        keep_pace();
         unlock();
     }
     memory_self.busy = true; /* as memory_disown() left it */
