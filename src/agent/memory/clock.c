@@ -15,7 +15,7 @@ static struct clock {
     uint32_t serial;
 } clocks[CLOCKS];
 static uint32_t threads_seen;
-static uint64_t all_bytes; /* of all threads, */
+static uint64_t all_bytes;  /* of all threads, */
 static uint64_t told_ended; /* and how much of it the clocks of ended ones have */
 
 void clock_begin(void)

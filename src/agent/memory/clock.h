@@ -24,8 +24,8 @@ void clock_begin(void);
 /* The calling thread's clock now, as one number to be kept with the block. */
 uint64_t clock_born(uint64_t now_mono_ns);
 
-/* Has the thread that was given `born` allocated `window_bytes` since?  `interval_bytes` is the mean
- * between two samples. */
+/* Has the thread that was given `born` allocated `window_bytes` since?  `interval_bytes` is the
+ * mean between two samples. */
 bool clock_has_passed(uint64_t born, uint64_t window_bytes, uint64_t interval_bytes,
                       uint64_t now_mono_ns);
 

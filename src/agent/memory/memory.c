@@ -1,6 +1,6 @@
 /*
- * The recorder: life cycle, the lock, the choice of samples.  place.c says
- * who allocates, records.c keeps what is recorded; see memory.h.
+ * The recorder: life cycle, the lock, recording.  gaps.c chooses the samples, place.c
+ * says who allocates, records.c keeps what is recorded; see memory.h.
  */
 #include "agent/memory/memory.h"
 
@@ -13,6 +13,7 @@
 #include "agent/memory/clock.h"
 #include "agent/memory/deferred.h"
 #include "agent/memory/duty.h"
+#include "agent/memory/gaps.h"
 #include "agent/memory/objects.h"
 #include "agent/memory/place.h"
 #include "agent/memory/records.h"
@@ -21,16 +22,6 @@
 #include <errno.h>
 
 enum {
-    IDLE_BYTES = 1 << 20, /* until a thread that may not record asks again */
-    WINDOW_LEAST = 4096,
-    DENSE_LIVE = 8192, /* so many live with the shortest interval; as many with twice of it ... */
-    DENSE_SHIFT = 6,
-    PACE_SAMPLE = 6, /* what a sample costs, in frames of a stack: a tenth of a microsecond each */
-    PACE_PER_SEC = 50000,    /* how many of these may be spent in the long run, */
-    PACE_AHEAD = 300000,     /* and at once */
-    PACE_LOOK = 10000,       /* a look at it when so many were spent, */
-    PACE_LOOK_NS = 10000000, /* or the program ran for so long */
-    COPIES_SHIFT = 2,        /* copies are many: their intervals are longer by this */
     SPINS = 200,
     FORK_WAIT_NS = 200000000, /* most forks are far shorter, also on a busy machine */
     LOOK_EVERY = 4,           /* passes between two looks at the resident size */
@@ -43,14 +34,7 @@ __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec
 static bool is_set_up; /* in this process, or in one it was forked from */
 static _Atomic bool active;
 static _Atomic uint32_t locked;
-static _Atomic uint64_t forking_since_ns; /* a thread has the lock for that; 0: none */
-static _Atomic uint64_t interval_bytes;
-static struct {
-    uint64_t at_ns; /* of the last look, by the process's CPU clock */
-    uint64_t spent; /* since then */
-    int64_t left;   /* that may be spent at once */
-    unsigned shift; /* intervals are longer by this */
-} pace;
+static _Atomic uint64_t forking_since_ns;     /* a thread has the lock for that; 0: none */
 static struct deferred to_free[DEFERRED_MAX]; /* of the lock's holder */
 static size_t to_free_count;
 
@@ -137,33 +121,6 @@ bool memory_is_locked(void)
     return memory_self.busy && atomic_load_explicit(&locked, memory_order_relaxed);
 }
 
-/* ---- which are samples ---- */
-
-uint64_t memory_random(void)
-{
-    uint64_t x = memory_self.random;
-    if (!x)
-        x = ((uint64_t)(uintptr_t)&memory_self ^ os_mono_ns()) * 0x9E3779B97F4A7C15u | 1;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return memory_self.random = x;
-}
-
-static uint64_t interval_for(uint32_t live)
-{
-    uint64_t window = agent.control->allocation_window_bytes;
-    uint32_t longer = live / DENSE_LIVE > pace.shift ? live / DENSE_LIVE : pace.shift;
-    window >>= longer < DENSE_SHIFT ? DENSE_SHIFT - longer : 0;
-    return window < WINDOW_LEAST ? WINDOW_LEAST : window;
-}
-
-static uint64_t large_bytes(void)
-{
-    uint64_t quarter = atomic_load_explicit(&interval_bytes, memory_order_relaxed) / 4;
-    return quarter > WIRE_LARGE_LEAST ? quarter : WIRE_LARGE_LEAST;
-}
-
 bool memory_is_ready(void)
 {
     forks_check();
@@ -171,119 +128,9 @@ bool memory_is_ready(void)
            atomic_load_explicit(&agent.control->on, memory_order_relaxed);
 }
 
-void memory_set_gap(struct memory_gap *gap, int64_t left_bytes)
-{
-    gap->given_bytes += (uint64_t)(left_bytes - gap->left_bytes);
-    gap->left_bytes = left_bytes;
-}
-
-void memory_postpone(struct memory_gap *gap)
-{
-    memory_set_gap(gap, IDLE_BYTES);
-    gap->weight_bytes = 0;
-}
-
-static void draw(struct memory_gap *gap)
-{
-    uint64_t mean = atomic_load_explicit(&interval_bytes, memory_order_relaxed);
-    if (gap == &memory_self.copies)
-        mean <<= COPIES_SHIFT;
-    /* The first gap of a thread begins anywhere in an interval: short threads count right. */
-    uint64_t least = gap->weight_bytes ? mean / 2 : 0;
-    memory_set_gap(gap, gap->left_bytes + (int64_t)(least + memory_random() % mean));
-    gap->weight_bytes = mean;
-}
-
-static void count_calls(uint64_t count, uint32_t factor)
-{
-    atomic_fetch_add_explicit(&agent.arena.header->memory.calls, count / (factor ? factor : 1),
-                              memory_order_relaxed);
-}
-
-bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
-                   struct memory_sample *sample)
-{
-    sample->from = size_bytes - grown_bytes;
-    sample->size_bytes = size_bytes;
-    sample->exact = size_bytes >= large_bytes();
-    sample->hits = 0;
-    if (sample->exact) {
-        gap->given_bytes += grown_bytes; /* it is not counted down */
-        sample->bytes = grown_bytes;
-        sample->count = 1;
-        return grown_bytes > 0;
-    }
-    if (size_bytes >= WIRE_LARGE_LEAST)
-        gap->left_bytes -= (int64_t)grown_bytes;
-    if (gap->left_bytes >= 0)
-        return false;
-    if (!gap->weight_bytes) { /* the first look of a thread, or after a pause */
-        memory_set_gap(gap, -(int64_t)grown_bytes);
-        draw(gap);
-    }
-    uint64_t weight = 0, overshoot = 0;
-    while (gap->left_bytes < 0) {
-        overshoot = (uint64_t)-gap->left_bytes;
-        weight += gap->weight_bytes;
-        sample->hits++;
-        draw(gap);
-    }
-    if (!weight)
-        return false;
-    sample->bytes = weight;
-    sample->from = overshoot < size_bytes ? size_bytes - overshoot : 0;
-    sample->count = grown_bytes ? (weight + grown_bytes / 2) / grown_bytes : 1;
-    if (!sample->count)
-        sample->count = 1;
-    count_calls(sample->count, gap->factor);
-    return true;
-}
-
 void memory_lost(void)
 {
     arena_lost(&agent.arena, WIRE_LOST_ALLOCATION);
-}
-
-static void set_interval(void)
-{
-    uint64_t bytes = interval_for(records_in_use());
-    atomic_store_explicit(&interval_bytes, bytes, memory_order_relaxed);
-    atomic_store_explicit(&agent.arena.header->memory.interval_bytes, bytes, memory_order_relaxed);
-}
-
-/*
- * A program that allocates gigabytes a second, or deep down in its calls, would pay
- * more for samples than anybody needs: intervals become longer while it does, and
- * shorter again.  One step at a time: when few of a line's samples weigh far more than
- * the others, those that there are tell little about its error.
- */
-static void keep_pace(void)
-{
-    uint64_t now_ns = os_process_cpu_ns();
-    uint64_t ran_ns = now_ns > pace.at_ns ? now_ns - pace.at_ns : 0;
-    if (ran_ns < PACE_LOOK_NS && pace.spent < PACE_LOOK)
-        return;
-    int64_t due = (int64_t)(ran_ns / (1000000000 / PACE_PER_SEC));
-    int64_t spent = (int64_t)pace.spent;
-    pace.left += due - spent;
-    if (pace.left > PACE_AHEAD)
-        pace.left = PACE_AHEAD;
-    if (pace.left < -PACE_AHEAD)
-        pace.left = -PACE_AHEAD;
-    if (pace.left < 0 && spent > due && pace.shift < DENSE_SHIFT)
-        pace.shift++;
-    else if (pace.shift && spent * 4 < due)
-        pace.shift--;
-    pace.spent = 0;
-    pace.at_ns = now_ns;
-    set_interval();
-}
-
-static void spend(uint32_t amount)
-{
-    pace.spent += amount;
-    if (pace.spent >= PACE_LOOK) /* the sampler may get its processor late */
-        keep_pace();
 }
 
 /* ---- recording ---- */
@@ -316,10 +163,8 @@ void memory_record(const void *block, struct memory_sample *sample)
     if (lock()) {
         uint32_t site = place_site(node, sample->kind, sample->caller);
         ok = site && records_add(block, site, sample);
-        if (ok) {
-            spend(PACE_SAMPLE + frames);
-            set_interval();
-        }
+        if (ok)
+            gaps_spend(frames);
         unlock();
     }
     if (!ok)
@@ -337,7 +182,7 @@ void memory_record_copy(const struct memory_sample *sample)
     if (lock()) {
         site = place_site(node, sample->kind, sample->caller);
         if (site) {
-            spend(PACE_SAMPLE + frames);
+            gaps_spend(frames);
             records_add_copy(site, sample);
         }
         unlock();
@@ -426,14 +271,8 @@ void memory_forget_modules(void)
 static void begin_counting(void)
 {
     records_begin();
+    gaps_begin();
     clock_begin();
-    pace.spent = 0;
-    pace.left = PACE_AHEAD;
-    pace.shift = 0;
-    pace.at_ns = os_process_cpu_ns();
-    set_interval();
-    memory_self.heap = memory_self.objects = (struct memory_gap){0};
-    memory_self.growth = memory_self.copies = (struct memory_gap){0};
 }
 
 void memory_prepare(void)
@@ -523,7 +362,7 @@ void memory_pass(void)
     if (lock()) {
         records_note_total();
         clock_advance_ended();
-        keep_pace();
+        gaps_keep_pace();
         unlock();
     }
     memory_self.busy = true; /* as memory_disown() left it */

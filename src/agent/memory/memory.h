@@ -1,16 +1,8 @@
 /*
  * The recorder of memory: which allocations are samples, and what becomes of
  * them.  The hooks (heap.c, objects.c, copies.c, mappings.c) count bytes down
- * and come here when a count runs out; sampled blocks are followed until they
+ * and come here when a count runs out (gaps.h); sampled blocks are followed until they
  * are freed, so that live memory is known by stack at any time.
- *
- * Sampling.  Large blocks (from 64 KiB on, later from a quarter of T) are all
- * recorded, exactly.  Of the rest each thread takes one about every T bytes: the
- * number of bytes up to the next one (the gap) is drawn from [T/2, 3T/2), and the
- * sample stands for T bytes.  T is a small part of the session's window at first.  It
- * grows up to all of it with the number of samples that live, so that there is room
- * for all, and while samples cost more than they should (the pace, memory.c); it falls
- * back afterwards.
  *
  * Contexts.  All hooks run in the program's threads, anywhere a malloc can be:
  * nothing here allocates, waits for anything of the program's, or changes errno.
@@ -106,19 +98,6 @@ void memory_pass(void);
 
 /* May the calling thread record now? */
 bool memory_is_ready(void);
-
-/*
- * The gap ran out, or the block is large (then it was not counted down yet).  Is
- * this a sample?  The block has `size_bytes` now, `grown_bytes` of them new.  Fills
- * `sample` if so, and draws the next gap.
- */
-bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
-                   struct memory_sample *sample);
-uint64_t memory_random(void);
-/* From now on so much is left of it. */
-void memory_set_gap(struct memory_gap *gap, int64_t left_bytes);
-/* Nothing is recorded now: a gap so long that this thread does not come again soon. */
-void memory_postpone(struct memory_gap *gap);
 
 /* A slot (blocks.h) for a small sample; NULL: none left. */
 void *memory_take_slot(size_t size_bytes, size_t align_bytes);

@@ -3,7 +3,7 @@
 #include "agent/core/agent.h"
 #include "agent/memory/blocks.h"
 #include "agent/memory/duty.h"
-#include "agent/memory/memory.h"
+#include "agent/memory/gaps.h"
 
 #include <dlfcn.h>
 
@@ -70,15 +70,15 @@ static void *pass_on(int which, size_t size, bool zeroed)
 static bool choose(struct memory_gap *gap, size_t size, struct memory_sample *sample)
 {
     if (!memory_is_ready()) {
-        memory_postpone(gap);
+        gaps_postpone(gap);
         return false;
     }
-    if (!memory_choose(gap, size, size, sample))
+    if (!gaps_choose(gap, size, size, sample))
         return false;
     uint32_t factor = atomic_load_explicit(&duty_factor, memory_order_relaxed);
     uint32_t drawn = gap->factor ? gap->factor : 1;
     duty_count(sample->count / drawn, sample->bytes / drawn);
-    memory_set_gap(gap, gap->left_bytes / factor);
+    gaps_set(gap, gap->left_bytes / factor);
     gap->factor = factor;
     sample->bytes = sample->bytes / drawn * factor;
     sample->count = (sample->count * factor + drawn - 1) / drawn;
@@ -122,7 +122,7 @@ static SLOW void *grown(int which, void *block, size_t size)
         return moved;
     uint64_t now = (size + SMALL_UNIT - 1) / SMALL_UNIT * SMALL_UNIT;
     *blocks_slot_size(moved) = (uint32_t)size;
-    if (promotion->copied_bytes + memory_random() % size >= now)
+    if (promotion->copied_bytes + gaps_random() % size >= now)
         return moved; /* not by the part that grew */
     sample.kind = WIRE_SITE_PYTHON;
     memory_record(moved, &sample);

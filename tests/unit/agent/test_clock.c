@@ -76,7 +76,7 @@ static void all_that_a_thread_asks_for_counts(void **state)
 {
     (void)state;
     uint64_t born = clock_born(1);
-    memory_self.heap.left_bytes -= WINDOW / 2;       /* counted down by malloc(), */
+    memory_self.heap.left_bytes -= WINDOW / 2;        /* counted down by malloc(), */
     memory_self.objects.left_bytes -= WINDOW / 2 - 1; /* in front of CPython's allocator */
     assert_false(has_passed(born));
     memory_self.heap.given_bytes++; /* and what is large */
