@@ -72,10 +72,10 @@ double profile_overhead_sec(const struct profile *profile)
  * a sample by itself.  A share p of it is those samples that hit it: p (1 - p) by chance, and
  * p^2 of the little by which the whole is off.
  */
-double profile_memory_half_width(double square, double all)
+double profile_memory_half_width(double square, double all, double window)
 {
     double share = all > 0 ? fmin(square / all, 1) : 0;
-    return square > 0 ? 1.96 * sqrt(square * (1 - share + share / 12)) : 0;
+    return square > 0 ? 1.96 * sqrt(square * (1 - share + share / 12) + fmax(window, 0)) : 0;
 }
 
 double profile_half_width(const struct profile *profile, const struct profile_time *time)

@@ -61,8 +61,9 @@ struct profile_memory {
     uint64_t count; /* of allocated_mb, estimated */
     uint64_t samples;
     struct profile_memory_parts half_width_mb; /* 95 %; exact blocks add nothing */
-    struct profile_memory_parts square_mb2; /* sums of squared weights, while a report is made: */
-    double most_mb;                         /* `peak` there is of what so much is made of */
+    struct profile_memory_parts square_mb2; /* sums of squared weights, while a report is made, */
+    struct profile_memory_parts window_mb2; /* and what windows add to them */
+    double most_mb;                         /* `peak` in both is of what so much is made of */
     str_id library;                         /* that allocated most of the native part; 0: none */
     double library_mb;
     struct profile_leak leak;
@@ -239,7 +240,7 @@ double profile_half_width(const struct profile *profile, const struct profile_ti
 double profile_overhead_sec(const struct profile *profile);
 
 /* 95 % half-width of a sum of sampled weights whose squares add up to `square`, where those of all
- * samples add up to `all`. */
-double profile_memory_half_width(double square, double all);
+ * samples add up to `all`; windows add `window` to that (wire_site.window_square). */
+double profile_memory_half_width(double square, double all, double window);
 
 #endif

@@ -5,6 +5,7 @@
 #include "wire/limits.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,7 +208,8 @@ static bool is_site_good(const struct check *check, void *record)
            atomic_load(&site->churned_bytes) <= WIRE_BYTES_MAX &&
            atomic_load(&site->churned_count) <= WIRE_COUNT_MAX && is_square_good(&site->square) &&
            is_square_good(&site->churned_square) && is_square_good(&site->live_square) &&
-           is_square_good(&site->most_square);
+           is_square_good(&site->most_square) &&
+           fabs(atomic_load(&site->window_square)) <= WIRE_SQUARE_MAX;
 }
 
 static bool is_block_good(const struct check *check, void *record)

@@ -74,11 +74,19 @@ struct share {
     double at_peak_mb; /* 0 unless its process is the one with the highest peak */
 };
 
-static void add_squares(struct profile_memory_parts *to, const struct wire_site *site)
+/* Windows are known by all that was allocated in them; of a part of it, that much. */
+static void add_squares(struct profile_memory *to, const struct wire_site *site)
 {
-    to->allocated += fmax(in_mb2(&site->square) - in_mb2(&site->churned_square), 0);
-    to->live += in_mb2(&site->live_square);
-    to->peak += in_mb2(&site->most_square);
+    struct profile_memory_parts *square = &to->square_mb2, *window = &to->window_mb2;
+    square->allocated += fmax(in_mb2(&site->square) - in_mb2(&site->churned_square), 0);
+    square->live += in_mb2(&site->live_square);
+    square->peak += in_mb2(&site->most_square);
+    double all = in_mb2(&site->window_square), bytes = (double)atomic_load(&site->allocated_bytes);
+    if (!(all > 0) || !(bytes > 0))
+        return;
+    window->allocated += all * pow(fmin(kept_mb(site) * MB / bytes, 1), 2);
+    window->live += all * pow(fmin((double)atomic_load(&site->live_bytes) / bytes, 1), 2);
+    window->peak += all * pow(fmin((double)atomic_load(&site->most_bytes) / bytes, 1), 2);
 }
 
 static void add_share(struct profile_memory *to, const struct share *share)
@@ -100,7 +108,7 @@ static void add_share(struct profile_memory *to, const struct share *share)
     to->live_mb += (double)atomic_load(&site->live_bytes) / MB;
     to->at_peak_mb += share->at_peak_mb;
     to->count += kept(&site->count, &site->churned_count);
-    add_squares(&to->square_mb2, site);
+    add_squares(to, site);
     double most = (double)atomic_load(&site->most_bytes) / MB;
     to->most_mb += most;
     if (to->peak_mb < most)
@@ -295,14 +303,14 @@ double report_memory_cost_sec(const struct wire_header *header)
 /* Of a peak it is known of what its sites' own peaks were made. */
 static void set_half_widths(const struct report_memory *of, struct profile_memory *memory)
 {
-    const struct profile_memory_parts *square = &memory->square_mb2;
+    const struct profile_memory_parts *square = &memory->square_mb2, *window = &memory->window_mb2;
     double all = of->all_square_mb2;
-    double peak = memory->most_mb > 0 ? square->peak * memory->peak_mb / memory->most_mb : 0;
+    double part = memory->most_mb > 0 ? memory->peak_mb / memory->most_mb : 0;
     memory->half_width_mb = (struct profile_memory_parts){
-        .allocated = profile_memory_half_width(square->allocated, all),
-        .live = profile_memory_half_width(square->live, all),
-        .peak = profile_memory_half_width(peak, all),
-        .copied = profile_memory_half_width(square->copied, of->all.square_mb2.copied),
+        .allocated = profile_memory_half_width(square->allocated, all, window->allocated),
+        .live = profile_memory_half_width(square->live, all, window->live),
+        .peak = profile_memory_half_width(square->peak * part, all, window->peak * part),
+        .copied = profile_memory_half_width(square->copied, of->all.square_mb2.copied, 0),
     };
 }
 

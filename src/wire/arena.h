@@ -317,8 +317,14 @@ struct wire_site {
     _Atomic uint64_t churned_bytes, churned_count; /* of allocated_bytes and count */
     _Atomic double square, churned_square;         /* of all samples; of the churned ones */
     _Atomic double live_square, most_square;       /* of those in live_bytes and most_bytes */
+    _Atomic double window_square; /* beside `square`, where small objects were looked at in windows:
+                                     by how much one window has more than the next.  May be < 0 */
+    uint32_t window;              /* for the agent: the last one that had a sample, */
+    uint32_t reserved;
+    double window_bytes, window_noise; /* what is in it, and by how much that may be chance, */
+    double window_before;              /* and what was in the one before */
 };
-_Static_assert(sizeof(struct wire_site) == 112, "wire_site");
+_Static_assert(sizeof(struct wire_site) == 152, "wire_site");
 
 enum wire_block_flags {
     WIRE_BLOCK_EXACT = 1u << 0,  /* stands for itself alone */

@@ -264,6 +264,7 @@ static void *promoted(enum how how, size_t size, size_t align, const void *calle
         .count = promotion->count,
         .size_bytes = promotion->size_bytes,
         .hits = promotion->hits,
+        .factor = promotion->factor,
     };
     if (sample.bytes)
         memory_record(promotion->block, &sample);

@@ -20,6 +20,9 @@
 /* For how many an object that is seen now stands; 1: everything is looked at. */
 extern _Atomic uint32_t duty_factor;
 
+/* Which window this is, or will be next. */
+extern _Atomic uint32_t duty_window;
+
 /* While we looked, `objects` small ones of `bytes` together were allocated.  Any thread. */
 void duty_count(uint64_t objects, uint64_t bytes);
 

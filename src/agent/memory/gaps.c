@@ -85,7 +85,7 @@ bool gaps_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_byt
     sample->from = size_bytes - grown_bytes;
     sample->size_bytes = size_bytes;
     sample->exact = size_bytes >= large_bytes();
-    sample->hits = 0;
+    sample->hits = sample->factor = 0;
     if (sample->exact) {
         gap->given_bytes += grown_bytes; /* it is not counted down */
         sample->bytes = grown_bytes;

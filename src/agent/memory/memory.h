@@ -47,7 +47,7 @@ struct memory_promotion {
     bool is_growth;                     /* of a block that is being copied into this one */
     size_t size_bytes;                  /* what it is really for */
     uint64_t weight_bytes, from, count; /* weight 0: only a question whether it arrives */
-    uint32_t hits;
+    uint32_t hits, factor;
     int64_t heap_left_bytes;   /* to be put back */
     int64_t copies_left_bytes; /* as well */
     void *block;               /* where it is now; NULL: in no slot */
@@ -78,6 +78,7 @@ struct memory_sample {
     uint64_t count;      /* allocations it stands for */
     uint64_t size_bytes; /* of the whole block; 0: it ends where this does */
     uint32_t hits;       /* how often a gap ran out in it: `bytes` is so many equal weights */
+    uint32_t factor;     /* it was seen in a window that stands for so many (duty.h); 0: always */
     bool exact;
 };
 

@@ -42,6 +42,7 @@ static void expect(size_t size, const struct memory_sample *sample)
         .from = sample->from,
         .count = sample->count,
         .hits = sample->hits,
+        .factor = sample->factor,
         .heap_left_bytes = memory_self.heap.left_bytes,
     };
     memory_self.heap.left_bytes = FORCED;
@@ -80,6 +81,7 @@ static bool choose(struct memory_gap *gap, size_t size, struct memory_sample *sa
     duty_count(sample->count / drawn, sample->bytes / drawn);
     gaps_set(gap, gap->left_bytes / factor);
     gap->factor = factor;
+    sample->factor = factor > 1 ? factor : 0;
     sample->bytes = sample->bytes / drawn * factor;
     sample->count = (sample->count * factor + drawn - 1) / drawn;
     return true;

@@ -4,6 +4,7 @@
 #include "agent/core/check.h"
 #include "agent/memory/blocks.h"
 #include "agent/memory/clock.h"
+#include "agent/memory/duty.h"
 #include "agent/memory/place.h"
 #include "os/os.h"
 
@@ -201,6 +202,35 @@ void records_look_at_end(void)
 
 /* ---- blocks ---- */
 
+/*
+ * What is seen in a window stands for what went by while it was closed, which may have
+ * been more or less.  How much that makes is seen by how windows that follow each other
+ * differ, less what their samples differ by chance; a site that has none in a window
+ * has nothing there.
+ */
+static void end_window(struct wire_site *site, uint32_t now, uint32_t factor)
+{
+    double change = site->window_bytes - site->window_before;
+    double square = change * change / 2 - site->window_noise;
+    bool is_next = now == site->window + 1;
+    if (!is_next)
+        square += site->window_bytes * site->window_bytes / 2;
+    double sum = get_square(&site->window_square) + square * (1 - 1.0 / factor);
+    atomic_store_explicit(&site->window_square, sum, memory_order_relaxed);
+    site->window_before = is_next ? site->window_bytes : 0;
+    site->window_bytes = site->window_noise = 0;
+    site->window = now;
+}
+
+static void count_in_window(struct wire_site *site, const struct memory_sample *sample)
+{
+    uint32_t now = atomic_load_explicit(&duty_window, memory_order_relaxed);
+    if (site->window != now)
+        end_window(site, now, sample->factor);
+    site->window_bytes += (double)sample->bytes;
+    site->window_noise += square_of(sample->bytes, sample->hits);
+}
+
 static void count_sample(uint32_t id, const struct memory_sample *sample)
 {
     struct wire_memory *all = totals();
@@ -209,6 +239,8 @@ static void count_sample(uint32_t id, const struct memory_sample *sample)
     add(&site->count, sample->count);
     add(&site->samples, 1);
     add_square(&site->square, square_of(sample->bytes, sample->hits));
+    if (sample->factor)
+        count_in_window(site, sample);
     add(&all->samples, 1);
     add(sample->kind == WIRE_SITE_COPY ? &all->copied_bytes : &all->allocated_bytes, sample->bytes);
 }

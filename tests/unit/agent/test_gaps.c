@@ -1,4 +1,5 @@
-/* Which allocations are samples: that they stand for all, how far off they are, what they may cost. */
+/* Which allocations are samples: that they stand for all, how far off they are, what they may cost.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -127,7 +128,7 @@ static void check_half_widths(unsigned longer)
             all += sums[i].square;
         for (int i = 0; i < LINES; i++) {
             double error = sums[i].bytes - sums[i].true_bytes;
-            within[i] += fabs(error) <= profile_memory_half_width(sums[i].square, all);
+            within[i] += fabs(error) <= profile_memory_half_width(sums[i].square, all, 0);
             errors[i] += error / sums[i].true_bytes / RUNS;
         }
     }

@@ -52,6 +52,8 @@ void duty_in_child(void)
 {
 }
 
+_Atomic uint32_t duty_window = 1;
+
 uint64_t duty_missed_bytes(uint64_t now_mono_ns)
 {
     (void)now_mono_ns;

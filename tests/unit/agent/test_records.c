@@ -39,6 +39,8 @@ struct thread *threads_self(void)
     return NULL;
 }
 
+_Atomic uint32_t duty_window = 1;
+
 uint64_t duty_missed_bytes(uint64_t now_mono_ns)
 {
     (void)now_mono_ns;
@@ -533,6 +535,34 @@ static void large_blocks_are_never_churn(void **state)
     compare_sites();
 }
 
+/* What is seen in windows that differ stands for what may have been different, too. */
+static void windows_that_differ(void **state)
+{
+    (void)state;
+    struct memory_sample sample = sample_of(0, 40000, false);
+    sample.factor = 4;
+    for (int i = 0; i < 40; i++) { /* as much in each, ... */
+        duty_window++;
+        for (int k = 0; k < 10; k++) {
+            add(&blocks[k], 1, sample);
+            if (i % 4 == 0) /* ... and in one of four */
+                add(&blocks[k], 2, sample);
+            drop(&blocks[k]);
+        }
+    }
+    duty_window++;
+    add(&blocks[0], 1, sample);
+    add(&blocks[1], 2, sample);
+    double noise = 10 * 40000.0 * 40000, window = 400000.0 * 400000;
+    assert_true(site_at(1)->window_square < window);
+    assert_true(fabs(site_at(2)->window_square - 0.75 * 10 * (window - noise)) < 1e6);
+    struct memory_sample always = sample_of(0, 40000, false);
+    add(&blocks[2], 3, always);
+    duty_window++;
+    add(&blocks[3], 3, always);
+    assert_true(site_at(3)->window_square == 0);
+}
+
 /* What the interpreter frees at its end was live when the program ended. */
 static void the_end_of_the_program(void **state)
 {
@@ -766,6 +796,7 @@ int main(void)
         TEST(a_copy_is_counted_alone),
         TEST(what_is_gone_at_once_is_churn),
         TEST(large_blocks_are_never_churn),
+        TEST(windows_that_differ),
         TEST(the_end_of_the_program),
         TEST(without_room),
         TEST(without_a_place_for_the_address),
