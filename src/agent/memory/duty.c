@@ -17,8 +17,9 @@ enum {
     LOOK_AGAIN_NS = 6000000, /* and where there are windows: it may begin to keep things */
     BUSY_LOOKS = 4, /* so many in a row, before windows begin: short bursts are seen whole */
     ALWAYS_OBJECTS = 4000000, /* at the start all are seen */
-    KEPT_PART = 16,           /* a program that keeps one part in so many is seen all the time, */
-    KEPT_LOOKS = 8,           /* on average over so many looks: it may do so in bursts */
+    KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time, */
+    KEPT_LOOKS = 8,           /* and one that does so in bursts: on average over so many looks, */
+    KEPT_PART_MEAN = 16,      /* one part in so many */
 };
 /* From how many allocations a second on what is seen stands for how much; that is kept until there
  * are fewer by CALM_PART. */
@@ -265,7 +266,8 @@ static uint32_t next_factor(uint32_t factor)
     last = now;
     recently_allocated += allocated - recently_allocated / KEPT_LOOKS;
     recently_kept += kept - recently_kept / KEPT_LOOKS;
-    bool keeps = kept * KEPT_PART > allocated || recently_kept * KEPT_PART > recently_allocated;
+    bool keeps =
+        kept * KEPT_PART > allocated || recently_kept * KEPT_PART_MEAN > recently_allocated;
     uint32_t next = keeps ? 1 : factor_for(rate, factor);
     busy_looks = next > 1 ? busy_looks + 1 : 0;
     return busy_looks >= BUSY_LOOKS && now.objects >= ALWAYS_OBJECTS ? next : 1;

@@ -14,7 +14,7 @@ enum {
     PACE_AHEAD = 300000,     /* and at once */
     PACE_LOOK = 10000,       /* a look at it when so many were spent, */
     PACE_LOOK_NS = 10000000, /* or the program ran for so long */
-    COPIES_SHIFT = 2,        /* copies are many: their intervals are longer by this */
+    COPIES_SHIFT = 3,        /* copies are many: their intervals are longer by this */
 };
 
 static _Atomic uint64_t interval_bytes;
