@@ -100,7 +100,13 @@ static const struct json_field memory_total_list[] = {
     {"copied_mb", AMOUNT, AT(profile, all_memory.copied_mb)},
     {"live_at_peak_mb", AMOUNT, AT(profile, all_memory.at_peak_mb)},
     {"live_mb", AMOUNT, AT(profile, all_memory.live_mb)},
+    {"n_alloc_count", COUNT, AT(profile, all_memory.total_count)},
+    {"n_alloc_total_mb", AMOUNT, AT(profile, all_memory.total_mb)},
     {"n_mallocs", COUNT, AT(profile, all_memory.count)},
+    {"half_width_copy_mb", AMOUNT, AT(profile, all_memory.half_width_mb.copied)},
+    {"half_width_live_mb", AMOUNT, AT(profile, all_memory.half_width_mb.live)},
+    {"half_width_malloc_mb", AMOUNT, AT(profile, all_memory.half_width_mb.allocated)},
+    {"half_width_peak_mb", AMOUNT, AT(profile, all_memory.half_width_mb.peak)},
     {"python_mb", AMOUNT, AT(profile, all_memory.python_mb)},
 };
 static const struct json_fields memory_total_fields = FIELDS(memory_total_list);
@@ -110,7 +116,13 @@ static const struct json_field memory_untraced_list[] = {
     {"copied_mb", AMOUNT, AT(profile, untraced_memory.copied_mb)},
     {"live_at_peak_mb", AMOUNT, AT(profile, untraced_memory.at_peak_mb)},
     {"live_mb", AMOUNT, AT(profile, untraced_memory.live_mb)},
+    {"n_alloc_count", COUNT, AT(profile, untraced_memory.total_count)},
+    {"n_alloc_total_mb", AMOUNT, AT(profile, untraced_memory.total_mb)},
     {"n_mallocs", COUNT, AT(profile, untraced_memory.count)},
+    {"half_width_copy_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.copied)},
+    {"half_width_live_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.live)},
+    {"half_width_malloc_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.allocated)},
+    {"half_width_peak_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.peak)},
     {"python_mb", AMOUNT, AT(profile, untraced_memory.python_mb)},
 };
 static const struct json_fields memory_untraced_fields = FIELDS(memory_untraced_list);
@@ -135,6 +147,7 @@ static const struct json_fields resident_fields = FIELDS(resident_list);
 
 static const struct json_field overhead_list[] = {
     {"handler_sec", SECONDS, AT(profile, handler_sec)},
+    {"memory_sec", SECONDS, AT(profile, memory_sec)},
     {"sampler_sec", SECONDS, AT(profile, sampler_sec)},
     {"percent_of_cpu", AMOUNT, FIELD_CHECK_ONLY},
 };
@@ -180,7 +193,13 @@ static const struct json_field line_list[] = {
     {"n_gpu_avg_memory_mb", AMOUNT, FIELD_CHECK_ONLY},
     {"n_gpu_peak_memory_mb", AMOUNT, FIELD_CHECK_ONLY},
     {"n_malloc_mb", AMOUNT, AT(raw_line, line.memory.allocated_mb)},
+    {"n_alloc_count", COUNT, AT(raw_line, line.memory.total_count)},
+    {"n_alloc_total_mb", AMOUNT, AT(raw_line, line.memory.total_mb)},
     {"n_mallocs", COUNT, AT(raw_line, line.memory.count)},
+    {"half_width_copy_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.copied)},
+    {"half_width_live_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.live)},
+    {"half_width_malloc_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.allocated)},
+    {"half_width_peak_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.peak)},
     {"n_avg_mb", AMOUNT, AT(raw_line, line.memory.average_mb)},
     {"n_peak_mb", AMOUNT, AT(raw_line, line.memory.peak_mb)},
     {"n_growth_mb", AMOUNT, FIELD_CHECK_ONLY},

@@ -166,6 +166,14 @@ static double share_of(double part, double whole)
     return whole > 0 && part > 0 ? fmin(part / whole, 1) : 0;
 }
 
+static void key_half_widths(struct json_out *out, const struct profile_memory *memory)
+{
+    key_real(out, "half_width_copy_mb", memory->half_width_mb.copied);
+    key_real(out, "half_width_live_mb", memory->half_width_mb.live);
+    key_real(out, "half_width_malloc_mb", memory->half_width_mb.allocated);
+    key_real(out, "half_width_peak_mb", memory->half_width_mb.peak);
+}
+
 static void put_leaks(struct json_out *out, const struct profile_file *file)
 {
     json_out_key(out, "leaks");
@@ -219,6 +227,7 @@ static void put_line(struct json_out *out, const struct profile *profile,
         key_int(out, "end_outermost_loop", line->end_outermost_loop);
         key_int(out, "end_region_line", line->end_region);
     }
+    key_half_widths(out, memory);
     key_real(out, "half_width_percent", line->half_width_percent);
     key_bool(out, "is_coroutine", false);
     json_out_key(out, "line");
@@ -227,7 +236,9 @@ static void put_line(struct json_out *out, const struct profile *profile,
     key_int(out, "lineno", line->lineno);
     key_points(out, "live_samples", memory->own, memory->point_count);
     key_points(out, "memory_samples", memory->points, memory->point_count);
+    key_int(out, "n_alloc_count", memory->total_count);
     key_int(out, "n_alloc_samples", memory->samples);
+    key_real(out, "n_alloc_total_mb", memory->total_mb);
     key_real(out, "n_async_await_percent", 0);
     key_real(out, "n_async_concurrency_mean", 0);
     key_real(out, "n_async_concurrency_peak", 0);
@@ -488,10 +499,11 @@ static void put_losses(struct json_out *out, const struct profile *profile)
 
 static void put_overhead(struct json_out *out, const struct profile *profile)
 {
-    double own = profile->handler_sec + profile->sampler_sec;
+    double own = profile_overhead_sec(profile);
     json_out_key(out, "overhead");
     json_out_object(out);
     key_real(out, "handler_sec", profile->handler_sec);
+    key_real(out, "memory_sec", profile->memory_sec);
     key_real(out, "percent_of_cpu", profile->cpu_sec > 0 ? 100 * own / profile->cpu_sec : 0);
     key_real(out, "sampler_sec", profile->sampler_sec);
     json_out_end(out);
@@ -612,8 +624,11 @@ static void put_memory_whole(struct json_out *out, const char *key,
     json_out_object(out);
     key_real(out, "allocated_mb", memory->allocated_mb);
     key_real(out, "copied_mb", memory->copied_mb);
+    key_half_widths(out, memory);
     key_real(out, "live_at_peak_mb", memory->at_peak_mb);
     key_real(out, "live_mb", memory->live_mb);
+    key_int(out, "n_alloc_count", memory->total_count);
+    key_real(out, "n_alloc_total_mb", memory->total_mb);
     key_int(out, "n_mallocs", memory->count);
     key_real(out, "python_mb", memory->python_mb);
     json_out_end(out);

@@ -101,6 +101,7 @@ static void add_totals(struct merge *merge)
         out->unsampled_sec += run->unsampled_sec;
         out->handler_sec += run->handler_sec;
         out->sampler_sec += run->sampler_sec;
+        out->memory_sec += run->memory_sec;
         out->async_profile |= run->async_profile;
         out->memory |= run->memory;
         out->gpu |= run->gpu;

@@ -6,7 +6,8 @@
  *   percents, half-widths        of the new total; 0 half-widths if one of the runs has none
  *   elapsed_sec                  the time covered by at least one run: runs one after the other
  *                                add up, runs at the same time count once
- *   memory                       allocated, copied, live: summed; highest footprints: the highest;
+ *   memory                       allocated, copied, live: summed, their half-widths as errors of
+ *                                different runs are; highest footprints: the highest;
  *                                averages weigh by what was allocated; leaks: the likeliest.
  *                                Courses over time, and what was live at the peak: those of the
  *                                run with the highest footprint

@@ -7,6 +7,7 @@
  */
 #include "profile/merge_parts.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* ---- one figure ---- */
@@ -44,13 +45,21 @@ void merge_memory_add(struct merge *merge, const struct profile *run,
     else if (into->average_mb < from->average_mb)
         into->average_mb = from->average_mb;
     into->allocated_mb = both_mb;
+    into->total_mb += from->total_mb;
+    into->total_count += from->total_count;
+    into->half_width_mb.allocated =
+        hypot(into->half_width_mb.allocated, from->half_width_mb.allocated);
+    into->half_width_mb.live = hypot(into->half_width_mb.live, from->half_width_mb.live);
+    into->half_width_mb.copied = hypot(into->half_width_mb.copied, from->half_width_mb.copied);
     into->python_mb += from->python_mb;
     into->live_mb += from->live_mb;
     into->copied_mb += from->copied_mb;
     into->count += from->count;
     into->samples += from->samples;
-    if (into->peak_mb < from->peak_mb)
+    if (into->peak_mb < from->peak_mb) {
         into->peak_mb = from->peak_mb;
+        into->half_width_mb.peak = from->half_width_mb.peak;
+    }
     if (into->leak.likelihood < from->leak.likelihood)
         into->leak = from->leak;
     double native_mb = from->allocated_mb - from->python_mb; /* the file does not say how much */

@@ -61,6 +61,23 @@ void profile_time_add(struct profile_time *into, const struct profile_time *from
     into->square_sec2 += from->square_sec2;
 }
 
+double profile_overhead_sec(const struct profile *profile)
+{
+    return profile->handler_sec + profile->sampler_sec + profile->memory_sec;
+}
+
+/*
+ * Samples come at intervals of w, drawn evenly from [w/2, 3w/2), which vary by w^2/12:
+ * of all that was allocated that is known so much better than if each byte could be
+ * a sample by itself.  A share p of it is those samples that hit it: p (1 - p) by chance, and
+ * p^2 of the little by which the whole is off.
+ */
+double profile_memory_half_width(double square, double all, double window)
+{
+    double share = all > 0 ? fmin(square / all, 1) : 0;
+    return square > 0 ? 1.96 * sqrt(square * (1 - share + share / 12) + fmax(window, 0)) : 0;
+}
+
 double profile_half_width(const struct profile *profile, const struct profile_time *time)
 {
     double total = profile_time_sum(&profile->time), squares = profile->time.square_sec2;

@@ -41,8 +41,16 @@ struct profile_leak {
     double velocity_mb_s;
 };
 
-/* Memory charged to something, in MiB (docs/format.md "Memory"). */
+/* Figures of memory that stand on samples. */
+struct profile_memory_parts {
+    double allocated, live, peak, copied;
+};
+
+/* Memory charged to something, in MiB (docs/format.md "Memory").  `allocated` is what moved the
+ * footprint, `total` all that was asked for. */
 struct profile_memory {
+    double total_mb;
+    uint64_t total_count; /* allocations, estimated */
     double allocated_mb;
     double python_mb; /* of it: by the interpreter */
     double live_mb;   /* at the program's end, or when the profile was made */
@@ -50,9 +58,13 @@ struct profile_memory {
     double peak_mb; /* its own highest */
     double average_mb;
     double copied_mb;
-    uint64_t count; /* allocations, estimated */
+    uint64_t count; /* of allocated_mb, estimated */
     uint64_t samples;
-    str_id library; /* that allocated most of the native part; 0: none */
+    struct profile_memory_parts half_width_mb; /* 95 %; exact blocks add nothing */
+    struct profile_memory_parts square_mb2; /* sums of squared weights, while a report is made, */
+    struct profile_memory_parts window_mb2; /* and what windows add to them */
+    double most_mb;                         /* `peak` in both is of what so much is made of */
+    str_id library;                         /* that allocated most of the native part; 0: none */
     double library_mb;
     struct profile_leak leak;
     struct profile_point *points; /* the program's footprint when it allocated */
@@ -181,6 +193,7 @@ struct profile {
     double unsampled_sec;      /* of it: never seen by a sample (cpu - startup - sampled) */
     double interval_sec, wait_interval_sec;
     double handler_sec, sampler_sec; /* our own cost, inside cpu_sec */
+    double memory_sec;               /* the same of following memory, estimated */
     uint64_t main_ident;
 
     struct profile_memory all_memory; /* of the whole run; `points` is the footprint's course */
@@ -225,5 +238,12 @@ void profile_time_add(struct profile_time *into, const struct profile_time *from
 /* 95 % half-width, in percent points, of a share that stands on these samples: 1.96 times the
  * binomial error with the effective number of samples n = (sum w)^2 / sum w^2 of the whole run. */
 double profile_half_width(const struct profile *profile, const struct profile_time *time);
+
+/* All our own cost. */
+double profile_overhead_sec(const struct profile *profile);
+
+/* 95 % half-width of a sum of sampled weights whose squares add up to `square`, where those of all
+ * samples add up to `all`; windows add `window` to that (wire_site.window_square). */
+double profile_memory_half_width(double square, double all, double window);
 
 #endif

@@ -5,6 +5,7 @@
 #include "wire/limits.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -47,6 +48,7 @@ static const struct header_number {
     NUMBER(memory.look.live_python_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.look.live_mapped_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.foot_stride, 1, WIRE_STRIDE_MAX),
+    NUMBER(memory.calls, 0, WIRE_COUNT_MAX),
 };
 
 static int check_numbers(const struct wire_header *header, struct err *err)
@@ -159,15 +161,20 @@ static bool is_module_good(const struct check *check, void *record)
     return is_text(check->recording, module->path, WIRE_PATH_BYTES_MAX);
 }
 
+static bool is_square_good(const _Atomic double *square)
+{
+    double value = atomic_load(square);
+    return value >= 0 && value <= WIRE_SQUARE_MAX;
+}
+
 static bool is_cell_good(const struct check *check, void *record)
 {
     struct wire_cell *cell = record;
-    double square_us2 = atomic_load(&cell->square_us2);
     settle_reference(check->recording, WIRE_NODE, &cell->node);
     return atomic_load(&cell->kind) < WIRE_KINDS && atomic_load(&cell->count) <= WIRE_COUNT_MAX &&
            (double)atomic_load(&cell->ns) <= check->time_max_ns &&
-           (double)atomic_load(&cell->charged_ns) <= check->time_max_ns && square_us2 >= 0 &&
-           square_us2 <= WIRE_SQUARE_MAX;
+           (double)atomic_load(&cell->charged_ns) <= check->time_max_ns &&
+           is_square_good(&cell->square_us2);
 }
 
 static bool is_log_good(const struct check *check, void *record)
@@ -197,7 +204,12 @@ static bool is_site_good(const struct check *check, void *record)
            atomic_load(&site->at_peak_bytes) <= WIRE_BYTES_MAX &&
            atomic_load(&site->most_bytes) <= WIRE_BYTES_MAX &&
            atomic_load(&site->count) <= WIRE_COUNT_MAX &&
-           atomic_load(&site->samples) <= WIRE_COUNT_MAX;
+           atomic_load(&site->samples) <= WIRE_COUNT_MAX &&
+           atomic_load(&site->churned_bytes) <= WIRE_BYTES_MAX &&
+           atomic_load(&site->churned_count) <= WIRE_COUNT_MAX && is_square_good(&site->square) &&
+           is_square_good(&site->churned_square) && is_square_good(&site->live_square) &&
+           is_square_good(&site->most_square) &&
+           fabs(atomic_load(&site->window_square)) <= WIRE_SQUARE_MAX;
 }
 
 static bool is_block_good(const struct check *check, void *record)
@@ -303,7 +315,8 @@ static int check_times(const struct wire_header *header, const struct check *che
     double cpu_ns = (double)(atomic_load(&header->beat_cpu_ns) - header->start_cpu_ns);
     if (atomic_load(&header->on_ns) > check->moment_max_ns || cpu_ns > check->time_max_ns ||
         (double)atomic_load(&header->handler_ns) > check->time_max_ns ||
-        (double)atomic_load(&header->sampler_cpu_ns) > check->time_max_ns)
+        (double)atomic_load(&header->sampler_cpu_ns) > check->time_max_ns ||
+        (double)atomic_load(&header->memory.sample_ns) > check->time_max_ns)
         return err_set(err, "it has more time than the process had");
     return 0;
 }

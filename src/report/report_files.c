@@ -6,6 +6,7 @@
 #include "source/native_module.h"
 #include "wire/traced.h"
 
+#include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -350,6 +351,8 @@ static int by_name(const void *a, const void *b)
 /* Sums only: what tells of a moment of its own stays the remainder's. */
 static void add_memory(struct profile_memory *into, const struct profile_memory *from)
 {
+    into->total_mb += from->total_mb;
+    into->total_count += from->total_count;
     into->allocated_mb += from->allocated_mb;
     into->python_mb += from->python_mb;
     into->live_mb += from->live_mb;
@@ -357,6 +360,10 @@ static void add_memory(struct profile_memory *into, const struct profile_memory 
     into->copied_mb += from->copied_mb;
     into->count += from->count;
     into->samples += from->samples;
+    into->half_width_mb.allocated =
+        hypot(into->half_width_mb.allocated, from->half_width_mb.allocated);
+    into->half_width_mb.live = hypot(into->half_width_mb.live, from->half_width_mb.live);
+    into->half_width_mb.copied = hypot(into->half_width_mb.copied, from->half_width_mb.copied);
 }
 
 static struct choice *choose_files(struct report *report, size_t *count)

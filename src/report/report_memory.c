@@ -49,6 +49,24 @@ static str_id library_of(struct report *report, const struct recording *recordin
     return id;
 }
 
+/* What was not gone again at once: that moved the footprint. */
+
+static uint64_t kept(const _Atomic uint64_t *all, const _Atomic uint64_t *churned)
+{
+    uint64_t of = atomic_load(all), less = atomic_load(churned);
+    return of > less ? of - less : 0;
+}
+
+static double kept_mb(const struct wire_site *site)
+{
+    return (double)kept(&site->allocated_bytes, &site->churned_bytes) / MB;
+}
+
+static double in_mb2(const _Atomic double *square)
+{
+    return atomic_load(square) / (MB * MB);
+}
+
 /* What one site adds to whatever it belongs to. */
 struct share {
     const struct wire_site *site;
@@ -56,23 +74,43 @@ struct share {
     double at_peak_mb; /* 0 unless its process is the one with the highest peak */
 };
 
+/* Windows are known by all that was allocated in them; of a part of it, that much. */
+static void add_squares(struct profile_memory *to, const struct wire_site *site)
+{
+    struct profile_memory_parts *square = &to->square_mb2, *window = &to->window_mb2;
+    square->allocated += fmax(in_mb2(&site->square) - in_mb2(&site->churned_square), 0);
+    square->live += in_mb2(&site->live_square);
+    square->peak += in_mb2(&site->most_square);
+    double all = in_mb2(&site->window_square), bytes = (double)atomic_load(&site->allocated_bytes);
+    if (!(all > 0) || !(bytes > 0))
+        return;
+    window->allocated += all * pow(fmin(kept_mb(site) * MB / bytes, 1), 2);
+    window->live += all * pow(fmin((double)atomic_load(&site->live_bytes) / bytes, 1), 2);
+    window->peak += all * pow(fmin((double)atomic_load(&site->most_bytes) / bytes, 1), 2);
+}
+
 static void add_share(struct profile_memory *to, const struct share *share)
 {
     const struct wire_site *site = share->site;
     uint32_t kind = atomic_load(&site->kind);
-    double mb = (double)atomic_load(&site->allocated_bytes) / MB;
+    double total_mb = (double)atomic_load(&site->allocated_bytes) / MB, mb = kept_mb(site);
     to->samples += atomic_load(&site->samples);
     if (kind == WIRE_SITE_COPY) {
-        to->copied_mb += mb;
+        to->copied_mb += total_mb;
+        to->square_mb2.copied += in_mb2(&site->square);
         return;
     }
+    to->total_mb += total_mb;
+    to->total_count += atomic_load(&site->count);
     to->allocated_mb += mb;
     if (kind == WIRE_SITE_PYTHON)
         to->python_mb += mb;
     to->live_mb += (double)atomic_load(&site->live_bytes) / MB;
     to->at_peak_mb += share->at_peak_mb;
-    to->count += atomic_load(&site->count);
+    to->count += kept(&site->count, &site->churned_count);
+    add_squares(to, site);
     double most = (double)atomic_load(&site->most_bytes) / MB;
+    to->most_mb += most;
     if (to->peak_mb < most)
         to->peak_mb = most;
     if (share->library && mb > to->library_mb) {
@@ -109,7 +147,8 @@ static void add_site(struct report *report, uint32_t node, struct report_place p
         add_share(&charge->functions[place.function - 1].memory, share);
     if (atomic_load(&share->site->kind) == WIRE_SITE_COPY)
         return;
-    double mb = (double)atomic_load(&share->site->allocated_bytes) / MB;
+    double mb = kept_mb(share->site);
+    memory->all_square_mb2 += in_mb2(&share->site->square);
     add_to_stack(memory, node, mb);
     if (node == CHARGE_NATIVE_THREAD)
         memory->native_threads_mb += mb;
@@ -249,6 +288,46 @@ void report_memory_resident(struct report *report, const struct wire_header *hea
     row->untouched_mb = fmax(-anonymous, 0) + fmax(-file, 0);
 }
 
+/* What a call pays for passing our functions: some ten instructions and a jump. */
+#define CALL_SEC 2e-9
+
+double report_memory_cost_sec(const struct wire_header *header)
+{
+    const struct wire_memory *memory = &header->memory;
+    return (double)atomic_load(&memory->sample_ns) / 1e9 +
+           CALL_SEC * (double)atomic_load(&memory->calls);
+}
+
+/* ---- half-widths ---- */
+
+/* Of a peak it is known of what its sites' own peaks were made. */
+static void set_half_widths(const struct report_memory *of, struct profile_memory *memory)
+{
+    const struct profile_memory_parts *square = &memory->square_mb2, *window = &memory->window_mb2;
+    double all = of->all_square_mb2;
+    double part = memory->most_mb > 0 ? memory->peak_mb / memory->most_mb : 0;
+    memory->half_width_mb = (struct profile_memory_parts){
+        .allocated = profile_memory_half_width(square->allocated, all, window->allocated),
+        .live = profile_memory_half_width(square->live, all, window->live),
+        .peak = profile_memory_half_width(square->peak * part, all, window->peak * part),
+        .copied = profile_memory_half_width(square->copied, of->all.square_mb2.copied, 0),
+    };
+}
+
+static void settle_half_widths(struct report *report)
+{
+    struct charge *charge = &report->charge;
+    struct report_memory *memory = &report->memory;
+    set_half_widths(memory, &memory->all);
+    set_half_widths(memory, &memory->untraced);
+    for (size_t i = 0; i < charge->line_count; i++)
+        set_half_widths(memory, &charge->lines[i].memory);
+    for (size_t i = 0; i < charge->function_count; i++)
+        set_half_widths(memory, &charge->functions[i].memory);
+    for (size_t i = 0; i < charge->file_count; i++)
+        set_half_widths(memory, &charge->files[i].memory);
+}
+
 /* ---- the whole ---- */
 
 enum { STACKS_LIGHT = 100 };
@@ -338,6 +417,7 @@ void report_memory_finish(struct report *report)
     if (!report->config->memory)
         return;
     report_course_finish(report);
+    settle_half_widths(report);
     settle_whole(report);
     add_stacks(report);
     if (report->memory.is_missing)

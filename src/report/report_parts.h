@@ -14,7 +14,8 @@
 
 /* Sums over all processes; elapsed_sec is that of the longest. */
 struct report_clocks {
-    double elapsed_sec, cpu_sec, startup_sec, unsampled_sec, handler_sec, sampler_sec, sampled_sec;
+    double elapsed_sec, cpu_sec, startup_sec, unsampled_sec, handler_sec, sampler_sec, memory_sec,
+        sampled_sec;
     uint64_t cpu_samples;
 };
 
@@ -58,7 +59,8 @@ struct report_memory {
     struct profile_memory all, untraced;
     bool is_missing; /* the program's own memory was not followed */
     double native_threads_mb, interval_mb;
-    bool has_peak; /* of the process whose own footprint was highest: */
+    double all_square_mb2; /* of all samples of allocations, see struct profile_memory */
+    bool has_peak;         /* of the process whose own footprint was highest: */
     double peak_mb, peak_python_fraction;
     uint32_t peak_line; /* + 1 */
     double *stack_mb;   /* allocated, by node of the merged tree */
@@ -150,6 +152,8 @@ void report_memory_add(struct report *report, const struct recording *recording,
                        const uint32_t *node_of, enum report_fate fate);
 void report_memory_resident(struct report *report, const struct wire_header *header,
                             struct profile_process *row);
+/* What following memory took of the program's threads, estimated. */
+double report_memory_cost_sec(const struct wire_header *header);
 void report_memory_finish(struct report *report);
 void report_memory_copy(struct report *to, const struct report *from);
 void report_memory_release(struct report *report);

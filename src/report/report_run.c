@@ -81,6 +81,7 @@ static void add_clocks(struct report_clocks *clocks, const struct wire_header *h
     clocks->sampler_sec += sampler_sec;
     clocks->sampled_sec += row->sampled_cpu_sec;
     clocks->cpu_samples += atomic_load(&header->handler_count);
+    clocks->memory_sec += report_memory_cost_sec(header);
     if (clocks->elapsed_sec < row->elapsed_sec)
         clocks->elapsed_sec = row->elapsed_sec;
 }
@@ -343,6 +344,7 @@ void report_run_finish(struct report *report)
     if (!report->has_fixed_rate && clocks->cpu_samples && clocks->sampled_sec > 0)
         profile->interval_sec = clocks->sampled_sec / (double)clocks->cpu_samples;
     profile->sampler_sec = clocks->sampler_sec;
+    profile->memory_sec = clocks->memory_sec;
     if (report->has_first) {
         profile->start_absolute_sec = (double)report->first_real_ns / 1e9;
         profile->start_perf_sec = (double)report->first_mono_ns / 1e9;

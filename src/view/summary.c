@@ -181,7 +181,8 @@ static void waits(struct screen *screen, const struct profile *profile, struct b
         paragraph(screen, STYLE_BOLD, "Waits", text);
 }
 
-/* "peak 162 MB (98% Python) at main.py:11; 254 MB allocated in 3,795,290 blocks, ..." */
+/* "peak 162 MB (98% Python) at main.py:11; 254 MB allocated in 3,795,290 blocks, ...; 9.1 GB asked
+ * for in all, in 212,090,331 blocks" */
 static void memory(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     const struct profile_memory *all = &profile->all_memory;
@@ -198,6 +199,9 @@ static void memory(struct screen *screen, const struct profile *profile, struct 
         buf_addf(text, ", %s live at the end", format_memory(all->live_mb).text);
     }
     buf_addf(text, " (growth rate %.0f%%)", profile->growth_percent);
+    if (table_tells_total(profile, all->total_mb))
+        buf_addf(text, "; %s asked for in all, in %s blocks", format_memory(all->total_mb).text,
+                 format_count(all->total_count).text);
     if (profile->native_threads_mb >= 0.05)
         buf_addf(text, "; %s by threads without Python code",
                  format_memory(profile->native_threads_mb).text);
@@ -308,13 +312,16 @@ static void samples(struct screen *screen, const struct profile *profile, struct
 
 static void overhead(struct screen *screen, const struct profile *profile, struct buf *text)
 {
-    double cost = profile->handler_sec + profile->sampler_sec;
+    double cost = profile_overhead_sec(profile);
     if (cost <= 0)
         return;
     buf_addf(text, "profiling took %s", format_short_time(cost).text);
     if (profile->cpu_sec > 0)
         buf_addf(text, ", %.2f%% of the CPU time", 100 * cost / profile->cpu_sec);
-    if (profile->memory)
+    if (profile->memory_sec > 0)
+        buf_addf(text, "; of it about %s to follow memory",
+                 format_short_time(profile->memory_sec).text);
+    else if (profile->memory)
         buf_str(text, ", without following memory");
     paragraph(screen, STYLE_BOLD, "Overhead", text);
 }
@@ -422,9 +429,13 @@ void summary_render(struct screen *screen, const struct profile *profile,
     buf_addf(&text, "Percents are of the total time; %s is something below %.3g%%.",
              screen_glyph_text(screen, GLYPH_DOT), options->cpu_percent_threshold);
     if (profile->all_memory.peak_mb > 0)
-        buf_str(&text, " Memory (in MiB) is that which the line allocated: peak is the most of it "
-                       "that was live at once, alloc all of it, live what was left at the end, "
-                       "Python the part allocated by Python.");
+        buf_addf(&text,
+                 " Memory (in MiB) is that which the line allocated: peak is the most of it that "
+                 "was live at once, alloc what was not gone again before the thread had allocated "
+                 "another megabyte (--allocation-sampling-window), live what was left at the end, "
+                 "Python the part of alloc that Python allocated; total is all that was asked for, "
+                 "shown where it is %d MB or more for each second of the run.",
+                 TABLE_TOTAL_MB);
     screen_wrapped(screen, STYLE_DIM, text.data, 0);
     screen_newline(screen);
     buf_release(&text);

@@ -158,9 +158,15 @@ static void fill_timeline(const struct row *row, struct cell *cell)
 
 /* ---- memory ---- */
 
+bool table_tells_total(const struct profile *profile, double total_mb)
+{
+    return total_mb > 0 && total_mb >= TABLE_TOTAL_MB * profile->elapsed_sec;
+}
+
 static bool has_memory(const struct row *row)
 {
-    return row->active && row->line->memory.allocated_mb > 0;
+    const struct profile_memory *memory = &row->line->memory;
+    return row->active && (memory->allocated_mb > 0 || memory->total_mb > 0);
 }
 
 static void fill_megabytes(const struct row *row, double mb, struct cell *cell)
@@ -181,6 +187,23 @@ static void fill_allocated(const struct row *row, struct cell *cell)
     fill_megabytes(row, row->line->memory.allocated_mb, cell);
 }
 
+static void fill_allocated_half_width(const struct row *row, struct cell *cell)
+{
+    double half_width = row->line->memory.half_width_mb.allocated;
+    if (!has_memory(row) || half_width < 0.05)
+        return;
+    snprintf(cell->text, sizeof cell->text, "%s%s",
+             screen_glyph_text(row->context->screen, GLYPH_PLUS_MINUS),
+             format_short_memory(half_width).text);
+    cell->style = STYLE_DIM;
+}
+
+static void fill_total_memory(const struct row *row, struct cell *cell)
+{
+    if (table_tells_total(row->context->profile, row->line->memory.total_mb))
+        fill_megabytes(row, row->line->memory.total_mb, cell);
+}
+
 static void fill_live(const struct row *row, struct cell *cell)
 {
     fill_megabytes(row, row->line->memory.live_mb, cell);
@@ -189,7 +212,7 @@ static void fill_live(const struct row *row, struct cell *cell)
 static void fill_python_memory(const struct row *row, struct cell *cell)
 {
     const struct profile_memory *memory = &row->line->memory;
-    if (!has_memory(row))
+    if (!has_memory(row) || !(memory->allocated_mb > 0))
         return;
     snprintf(cell->text, sizeof cell->text, "%.0f%%",
              100 * memory->python_mb / memory->allocated_mb);
@@ -233,15 +256,17 @@ static const struct column columns[] = {
     {NULL, "native", 6, 60, 60, NEVER, 0, 0, fill_native},
     {NULL, "system", 6, 60, 60, NEVER, 0, 0, fill_system},
     {NULL, "seconds", 7, 100, 60, NEVER, 1, 0, fill_seconds},
-    {NULL, "+/-", 5, 140, 100, NEVER, 7, TABLE_HALF_WIDTHS, fill_half_width},
+    {NULL, "+/-", 5, 140, 100, NEVER, 8, TABLE_HALF_WIDTHS, fill_half_width},
     {"Memory", "peak", 6, 80, 60, NEVER, 0, TABLE_MEMORY, fill_peak},
     {NULL, "alloc", 6, 100, 80, NEVER, 2, TABLE_MEMORY, fill_allocated},
-    {NULL, "live", 6, 110, 100, NEVER, 3, TABLE_MEMORY, fill_live},
-    {NULL, "Python", 6, 110, 100, NEVER, 4, TABLE_MEMORY, fill_python_memory},
-    {NULL, "over time", MEMORY_COLUMNS, 130, 120, NEVER, 5, TABLE_MEMORY, fill_memory_timeline},
-    {"Copy", "MB/s", 5, 120, 100, NEVER, 6, TABLE_COPIES, fill_copies},
-    {"Waits", "longest", 14, 120, 80, NEVER, 8, TABLE_WAITS, fill_wait},
-    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, 9, TABLE_STAMPS, fill_timeline},
+    {NULL, "+/-", 6, 150, 120, NEVER, 9, TABLE_MEMORY_WIDTHS, fill_allocated_half_width},
+    {NULL, "live", 6, 110, 100, NEVER, 4, TABLE_MEMORY, fill_live},
+    {NULL, "Python", 6, 110, 100, NEVER, 5, TABLE_MEMORY, fill_python_memory},
+    {NULL, "over time", MEMORY_COLUMNS, 130, 120, NEVER, 6, TABLE_MEMORY, fill_memory_timeline},
+    {NULL, "total", 6, 100, 80, NEVER, 3, TABLE_TOTALS, fill_total_memory},
+    {"Copy", "MB/s", 5, 120, 100, NEVER, 7, TABLE_COPIES, fill_copies},
+    {"Waits", "longest", 14, 120, 80, NEVER, 10, TABLE_WAITS, fill_wait},
+    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, 11, TABLE_STAMPS, fill_timeline},
 };
 
 struct layout {
@@ -375,7 +400,8 @@ static struct row row_of(const struct table_context *context, const struct profi
         .line = line,
         .percent = percent,
         .usage_percent = usage,
-        .active = has_time || usage >= ACTIVE_USAGE_PERCENT || line->memory.leak.likelihood > 0,
+        .active = has_time || usage >= ACTIVE_USAGE_PERCENT || line->memory.leak.likelihood > 0 ||
+                  table_tells_total(context->profile, line->memory.total_mb),
     };
 }
 
@@ -429,8 +455,12 @@ static void look_at_line(struct table_context *context, const struct profile_lin
     }
     if (line->half_width_percent > 0)
         context->data |= TABLE_HALF_WIDTHS;
-    if (line->memory.allocated_mb > 0)
+    if (line->memory.allocated_mb > 0 || line->memory.total_mb > 0)
         context->data |= TABLE_MEMORY;
+    if (table_tells_total(context->profile, line->memory.total_mb))
+        context->data |= TABLE_TOTALS;
+    if (line->memory.half_width_mb.allocated > 0)
+        context->data |= TABLE_MEMORY_WIDTHS;
     if (line->memory.copied_mb >= 0.5 * context->profile->elapsed_sec && line->memory.copied_mb > 0)
         context->data |= TABLE_COPIES;
     for (int cause = 0; cause < WAIT_CAUSES; cause++)

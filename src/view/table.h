@@ -17,6 +17,8 @@ enum table_data {
     TABLE_STAMPS = 1 << 2,
     TABLE_MEMORY = 1 << 3,
     TABLE_COPIES = 1 << 4,
+    TABLE_TOTALS = 1 << 5,
+    TABLE_MEMORY_WIDTHS = 1 << 6,
 };
 
 struct table_context {
@@ -35,6 +37,11 @@ void table_functions(const struct table_context *context, const struct profile_f
 
 /* Lines that may leak, fastest first; nothing when there are none. */
 void table_leaks(const struct table_context *context, const struct profile_file *file);
+
+/* Is so much memory, asked for in all, worth telling?  From TABLE_TOTAL_MB for each second of the
+ * run on it takes time: in small objects some percent of it. */
+enum { TABLE_TOTAL_MB = 100 };
+bool table_tells_total(const struct profile *profile, double total_mb);
 
 /* `values` as a row of bars, `count` characters, scaled to the highest.  `text` has room for three
  * bytes each and a NUL. */

@@ -148,6 +148,8 @@ struct wire_memory {
     _Atomic uint64_t start_rss_bytes, start_file_bytes; /* as in `look` */
     struct wire_look look;                              /* the last one */
     _Atomic uint64_t foot_stride;                       /* as log_stride, of section foot */
+    _Atomic uint64_t calls; /* of allocating and copying functions that passed ours, estimated */
+    _Atomic uint64_t sample_ns; /* time that taking and ending samples took, estimated */
 };
 enum { WIRE_LARGE_LEAST = 65536 };
 
@@ -299,6 +301,11 @@ enum wire_site_kind {
  * What was allocated with exactly this stack by this library.  `at_peak_bytes`
  * is what was live at the process's peak if `peak_epoch` is the header's; else
  * nothing changed since the peak and `live_bytes` is.
+ *
+ * What was gone again before its thread had allocated another window
+ * (wire_control.allocation_window_bytes) is churn, unless the block had a window or
+ * more.  Squares are sums of the squared weights of samples, in bytes^2, for the error
+ * bars; exact blocks add nothing there.
  */
 struct wire_site {
     _Atomic uint32_t kind; /* enum wire_site_kind, stored last */
@@ -310,12 +317,22 @@ struct wire_site {
     _Atomic uint64_t most_bytes; /* highest live_bytes ever */
     _Atomic uint64_t count;      /* estimated number of allocations */
     _Atomic uint64_t samples;
+    _Atomic uint64_t churned_bytes, churned_count; /* of allocated_bytes and count */
+    _Atomic double square, churned_square;         /* of all samples; of the churned ones */
+    _Atomic double live_square, most_square;       /* of those in live_bytes and most_bytes */
+    _Atomic double window_square; /* beside `square`, where small objects were looked at in windows:
+                                     by how much one window has more than the next.  May be < 0 */
+    uint32_t window;              /* for the agent: the last one that had a sample, */
+    uint32_t reserved;
+    double window_bytes, window_noise; /* what is in it, and by how much that may be chance, */
+    double window_before;              /* and what was in the one before */
 };
-_Static_assert(sizeof(struct wire_site) == 64, "wire_site");
+_Static_assert(sizeof(struct wire_site) == 152, "wire_site");
 
 enum wire_block_flags {
-    WIRE_BLOCK_EXACT = 1u << 0, /* stands for itself alone */
-    WIRE_BLOCK_GREW = 1u << 1,  /* was enlarged since `at_cpu_ms` */
+    WIRE_BLOCK_EXACT = 1u << 0,  /* stands for itself alone */
+    WIRE_BLOCK_GREW = 1u << 1,   /* was enlarged since `at_cpu_ms` */
+    WIRE_BLOCK_WINDOW = 1u << 2, /* the whole block had a window or more */
 };
 
 /* A sampled block, or the part by which one grew.  Reused when it is freed. */
@@ -327,8 +344,11 @@ struct wire_block {
     uint64_t at_cpu_ms : 48; /* since start_cpu_ns, by the process's clock.  In 32 bits it would
                                 last 49 days of one processor, 18 hours of 64 */
     uint64_t flags : 16;     /* enum wire_block_flags */
+    uint64_t born;           /* for the agent: by its thread's allocation clock */
+    uint32_t count;          /* allocations it stands for, */
+    uint32_t hits;           /* and in how many samples; 0: exact */
 };
-_Static_assert(sizeof(struct wire_block) == 32, "wire_block");
+_Static_assert(sizeof(struct wire_block) == 48, "wire_block");
 
 /* The footprint after a sampled allocation or release. */
 struct wire_foot {
@@ -336,7 +356,7 @@ struct wire_foot {
     uint64_t at_cpu_ms; /* as in wire_block */
     uint32_t live_kib;  /* saturating, as the next: 4 TiB.  wire_memory has all of it */
     uint32_t site_live_kib;
-    uint32_t site;              /* 0: a look at the total alone */
+    uint32_t site;              /* of a look: 0, at the total alone */
     _Atomic uint32_t published; /* enum wire_foot_kind, stored last */
 };
 enum wire_foot_kind { WIRE_FOOT_NONE, WIRE_FOOT_LOOK, WIRE_FOOT_ALLOCATED, WIRE_FOOT_FREED };

@@ -60,7 +60,7 @@ enum {
 #define WIRE_COUNT_MAX     (UINT64_C(1) << 48)
 #define WIRE_CPU_MS_MAX    (UINT64_C(1) << 48) /* 8900 years of processor time */
 #define WIRE_STRIDE_MAX    (UINT64_C(1) << 31)
-#define WIRE_SQUARE_MAX    1e40 /* of wire_cell.square_us2 */
+#define WIRE_SQUARE_MAX    1e40 /* of wire_cell.square_us2, and of a site's squares in bytes^2 */
 
 /* All time of a process is the time since its start, in so many threads at most; waits count in
  * each of them. */

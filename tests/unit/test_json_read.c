@@ -24,7 +24,8 @@ static const char ours[] =
     "\"main_thread_id\":140737488355327,\"memory\":false,\"gpu\":false,\"async_profile\":true,"
     "\"untraced\":{\"python_sec\":0.5,\"native_sec\":0.25,\"system_sec\":0.125,\"percent\":10.9,"
     "\"n_samples\":7},\"waits\":{\"sleep\":1.0,\"gil\":0.5,\"future cause\":9},"
-    "\"overhead\":{\"handler_sec\":0.01,\"sampler_sec\":0.02,\"percent_of_cpu\":0.4},"
+    "\"overhead\":{\"handler_sec\":0.01,\"memory_sec\":0.04,\"sampler_sec\":0.02,\"percent_of_"
+    "cpu\":0.4},"
     "\"sampling\":{\"cpu_interval_sec\":0.01,\"wait_interval_sec\":0.02},"
     "\"losses\":[{\"kind\":\"table_full\",\"count\":3,\"text\":\"samples lost\"}],"
     "\"notes\":[\"n1\"],\"processes\":[{\"pid\":10,\"ppid\":1,\"command\":\"python a.py\","
@@ -83,7 +84,7 @@ static void test_ours(void **state)
     assert_true(p.time.python_sec == 4 && p.time.native_sec == 3 && p.time.system_sec == 1);
     assert_true(p.time.wait_sec[WAIT_SLEEP] == 1 && p.time.wait_sec[WAIT_GIL] == 0.5);
     assert_true(p.untraced.native_sec == 0.25 && p.untraced.samples == 7 && p.time.samples == 800);
-    assert_true(p.handler_sec == 0.01 && p.sampler_sec == 0.02);
+    assert_true(p.handler_sec == 0.01 && p.sampler_sec == 0.02 && p.memory_sec == 0.04);
     assert_true(p.interval_sec == 0.01 && p.wait_interval_sec == 0.02);
     assert_true(p.main_ident == 140737488355327ull);
     assert_true(p.loss_count == 1 && p.losses[0].count == 3 && p.note_count == 1);

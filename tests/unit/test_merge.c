@@ -557,6 +557,9 @@ static struct profile_memory memory_of(struct profile *run, double mb, double li
         .average_mb = mb,
         .copied_mb = mb / 2,
         .count = 100,
+        .total_mb = 9 * mb,
+        .total_count = 1000,
+        .half_width_mb = {.allocated = mb, .live = mb / 2, .peak = mb / 4, .copied = mb / 8},
         .samples = 10,
         .leak = {.likelihood = likelihood, .velocity_mb_s = mb},
         .point_count = 1,
@@ -611,6 +614,12 @@ static void memory_is_merged(void **state)
     assert_close(line->at_peak_mb, 200);
     assert_close(line->average_mb, (100 * 400 + 10 * 40) / 440.0);
     assert_int_equal(line->count, 200);
+    assert_close(line->total_mb, 990);
+    assert_int_equal(line->total_count, 2000);
+    assert_close(line->half_width_mb.allocated, sqrt(100 * 100 + 10 * 10));
+    assert_close(line->half_width_mb.live, sqrt(50 * 50 + 5 * 5));
+    assert_close(line->half_width_mb.peak, 25);
+    assert_close(line->half_width_mb.copied, sqrt(12.5 * 12.5 + 1.25 * 1.25));
     assert_int_equal(line->samples, 20);
     assert_close(line->leak.likelihood, 0.99);
     assert_close(line->leak.velocity_mb_s, 10);

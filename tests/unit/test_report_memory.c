@@ -109,6 +109,73 @@ static void sites_add_up_on_lines(void **state)
     NEAR(f->profile.memory_stacks[0].mb, 40, 1e-9);
 }
 
+static struct wire_site *site_at(struct fixture *f, uint32_t id)
+{
+    return (struct wire_site *)(void *)f->make.sections[WIRE_SITE].data + id;
+}
+
+/* What was gone again at once is in the total alone. */
+static void churn_is_left_out(void **state)
+{
+    struct fixture *f = *state;
+    uint32_t id = arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 100 * MIB, 10 * MIB);
+    arena_make_site(&f->make, f->other_node, WIRE_SITE_NATIVE, 0, 20 * MIB, 0);
+    site_at(f, id)->churned_bytes = 70 * MIB;
+    site_at(f, id)->churned_count = 70 << 10;
+    const struct profile_memory *line = report(f, LEAK_LINE);
+    NEAR(line->allocated_mb, 30, 1e-9);
+    NEAR(line->python_mb, 30, 1e-9);
+    NEAR(line->total_mb, 100, 1e-9);
+    assert_int_equal(line->count, 30 << 10);
+    assert_int_equal(line->total_count, 100 << 10);
+    NEAR(line->live_mb, 10, 1e-9);
+    NEAR(f->profile.all_memory.allocated_mb, 50, 1e-9);
+    NEAR(f->profile.all_memory.total_mb, 120, 1e-9);
+    NEAR(f->profile.memory_stacks[0].mb, 30, 1e-9);
+    NEAR(f->profile.growth_percent, 20, 1e-9);
+}
+
+/* Sixteen samples of a MiB on one line, of which four were gone at once and one lives; as many on
+ * another; a copy of four samples. */
+static void half_widths_come_from_weights(void **state)
+{
+    struct fixture *f = *state;
+    const double one = (double)MIB * MIB;
+    uint32_t id = arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 16 * MIB, MIB);
+    uint32_t other = arena_make_site(&f->make, f->other_node, WIRE_SITE_PYTHON, 0, 116 * MIB, 0);
+    uint32_t copy = arena_make_site(&f->make, f->leak_node, WIRE_SITE_COPY, 0, 4 * MIB, 0);
+    site_at(f, id)->churned_bytes = 4 * MIB;
+    site_at(f, id)->square = 16 * one;
+    site_at(f, id)->churned_square = 4 * one;
+    site_at(f, id)->live_square = one;
+    site_at(f, id)->most_bytes = 2 * MIB;
+    site_at(f, id)->most_square = 2 * one;
+    site_at(f, id)->window_square = 9 * one;
+    site_at(f, other)->square = 16 * one; /* 100 MiB of it are exact */
+    site_at(f, other)->window_square = -one;
+    site_at(f, copy)->square = 4 * one;
+    const struct profile_memory *line = report(f, LEAK_LINE);
+    double of_kept = 12 * (1 - 11.0 / 12 * 12 / 32), of_live = 1 - 11.0 / 12 / 32;
+    NEAR(line->half_width_mb.allocated, 1.96 * sqrt(of_kept + 9 * 0.75 * 0.75), 1e-9);
+    NEAR(line->half_width_mb.live, 1.96 * sqrt(of_live + 9.0 / 256), 1e-9);
+    NEAR(line->half_width_mb.peak, 1.96 * sqrt(2 * (1 - 11.0 / 12 * 2 / 32) + 9.0 / 64), 1e-9);
+    NEAR(line->half_width_mb.copied, 1.96 * sqrt(4.0 / 12), 1e-9);
+    line = &profile_line_at(&f->profile.files[0], OTHER_LINE)->memory;
+    NEAR(line->half_width_mb.allocated, 1.96 * sqrt(16 * (1 - 11.0 / 24)), 1e-9);
+    NEAR(line->half_width_mb.live, 0, 1e-9);
+}
+
+static void the_cost_of_following_memory(void **state)
+{
+    struct fixture *f = *state;
+    f->make.header.memory.sample_ns = 30 * (uint64_t)MS;
+    f->make.header.memory.calls = 10000000;
+    arena_make_site(&f->make, f->leak_node, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB);
+    report(f, LEAK_LINE);
+    NEAR(f->profile.memory_sec, 0.05, 1e-9);
+    NEAR(profile_overhead_sec(&f->profile), 0.05, 1e-9);
+}
+
 /* `count` more stacks, so many frames deep, of so much memory each. */
 static void add_stacks(struct fixture *f, unsigned count, unsigned depth, uint64_t bytes)
 {
@@ -676,6 +743,9 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(sites_add_up_on_lines),
+        TEST(churn_is_left_out),
+        TEST(half_widths_come_from_weights),
+        TEST(the_cost_of_following_memory),
         TEST(stacks_that_tell_little_are_left_out),
         TEST(stacks_that_make_up_all_are_told),
         TEST(deep_stacks_are_fewer),

@@ -9,7 +9,7 @@
 #include "agent/hooks/copies.h"
 #include "agent/core/agent.h"
 #include "agent/hooks/heap.h"
-#include "agent/memory/memory.h"
+#include "agent/memory/gaps.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -56,10 +56,10 @@ static void record(const void *to, size_t size, const void *caller)
         if (size < WIRE_LARGE_LEAST)
             memory_self.copies.left_bytes += (int64_t)size;
     } else if (memory_is_ready()) {
-        if (memory_choose(&memory_self.copies, size, size, &sample))
+        if (gaps_choose(&memory_self.copies, size, size, &sample))
             memory_record_copy(&sample);
     } else if (memory_self.copies.left_bytes < 0) {
-        memory_postpone(&memory_self.copies);
+        gaps_postpone(&memory_self.copies);
     }
 }
 

@@ -2,7 +2,7 @@
 
 #include "agent/core/agent.h"
 #include "agent/memory/blocks.h"
-#include "agent/memory/memory.h"
+#include "agent/memory/gaps.h"
 #include "os/module.h"
 
 #include <dlfcn.h>
@@ -262,6 +262,9 @@ static void *promoted(enum how how, size_t size, size_t align, const void *calle
         .bytes = promotion->weight_bytes,
         .from = promotion->from,
         .count = promotion->count,
+        .size_bytes = promotion->size_bytes,
+        .hits = promotion->hits,
+        .factor = promotion->factor,
     };
     if (sample.bytes)
         memory_record(promotion->block, &sample);
@@ -276,10 +279,10 @@ static SLOW void *sampled(enum how how, size_t size, size_t align, const void *c
     if (memory_self.promotion.is_due)
         return promoted(how, size, align, caller);
     if (!memory_is_ready()) {
-        memory_postpone(&memory_self.heap);
+        gaps_postpone(&memory_self.heap);
         return allocate(how, size, align);
     }
-    if (!memory_choose(&memory_self.heap, size, size, &sample))
+    if (!gaps_choose(&memory_self.heap, size, size, &sample))
         return allocate(how, size, align);
     void *block = NULL;
     if (size <= BLOCKS_SLOT_MAX && align <= BLOCKS_SLOT_MAX) {
@@ -436,10 +439,10 @@ static void *sample_growth(void *block, size_t size, size_t grown, const void *c
         return block;
     if (!memory_is_ready()) {
         if (memory_self.heap.left_bytes < 0)
-            memory_postpone(&memory_self.heap);
+            gaps_postpone(&memory_self.heap);
         return block;
     }
-    if (!memory_choose(&memory_self.heap, grown, size, &sample))
+    if (!gaps_choose(&memory_self.heap, grown, size, &sample))
         return block;
     if (!blocks_is_slot(block) && !is_watched(block)) {
         block = move_to_slot(block, size);

@@ -17,7 +17,9 @@ enum {
     LOOK_AGAIN_NS = 6000000, /* and where there are windows: it may begin to keep things */
     BUSY_LOOKS = 4, /* so many in a row, before windows begin: short bursts are seen whole */
     ALWAYS_OBJECTS = 4000000, /* at the start all are seen */
-    KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time */
+    KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time, */
+    KEPT_LOOKS = 8,           /* and one that does so in bursts: on average over so many looks, */
+    KEPT_PART_MEAN = 16,      /* one part in so many */
 };
 /* From how many allocations a second on what is seen stands for how much; that is kept until there
  * are fewer by CALM_PART. */
@@ -29,17 +31,46 @@ static const struct {
 /* What a look at one costs the program: so much longer it needs for the same. */
 #define LOOK_SEC 2.5e-9
 
-_Atomic uint32_t duty_factor = 1;
+_Atomic uint32_t duty_factor = 1, duty_window = 1;
 
 static _Atomic uint64_t counted_objects, counted_bytes;
 static struct duty_word words[WORDS_MAX];
 static size_t word_count; /* 0: they cannot be switched */
 static bool is_open;
+static _Atomic uint64_t closed_at_ns; /* CLOCK_MONOTONIC; 0: it is open */
+static _Atomic uint64_t missed_bytes; /* in windows that are open again */
+static _Atomic uint64_t missed_per_sec;
+static double recently_allocated, recently_kept;
 
 void duty_count(uint64_t objects, uint64_t bytes)
 {
     atomic_fetch_add_explicit(&counted_objects, objects, memory_order_relaxed);
     atomic_fetch_add_explicit(&counted_bytes, bytes, memory_order_relaxed);
+}
+
+/* ---- what is missed ---- */
+
+static uint64_t missed_since(uint64_t closed_ns, uint64_t now_ns)
+{
+    double sec = closed_ns && now_ns > closed_ns ? (double)(now_ns - closed_ns) / 1e9 : 0;
+    return (uint64_t)(sec * (double)atomic_load_explicit(&missed_per_sec, memory_order_relaxed));
+}
+
+uint64_t duty_missed_bytes(uint64_t now_mono_ns)
+{
+    uint64_t closed_ns = atomic_load_explicit(&closed_at_ns, memory_order_relaxed);
+    return atomic_load_explicit(&missed_bytes, memory_order_relaxed) +
+           missed_since(closed_ns, now_mono_ns);
+}
+
+static void note_switch(bool open)
+{
+    uint64_t now_ns = os_mono_ns();
+    if (open)
+        atomic_fetch_add(&missed_bytes, missed_since(atomic_load(&closed_at_ns), now_ns));
+    else
+        atomic_fetch_add(&duty_window, 1);
+    atomic_store(&closed_at_ns, open ? 0 : now_ns);
 }
 
 /* ---- the switch ---- */
@@ -100,6 +131,7 @@ void duty_init(uintptr_t inside, const struct duty_word *given, size_t count)
         if (search.found[i] != 1)
             word_count = 0;
     is_open = true;
+    recently_allocated = recently_kept = 0;
 }
 
 /* Ours should be in front and are not: the profile says so. */
@@ -136,6 +168,7 @@ static bool set_open(bool open)
         return say_hidden(open);
     }
     is_open = open;
+    note_switch(open);
     return true;
 }
 
@@ -228,8 +261,14 @@ static uint32_t next_factor(uint32_t factor)
     double kept = (double)(int64_t)(now.live_bytes - last.live_bytes);
     double rate = (double)(now.objects - last.objects) * times * 1e9 / (double)cpu_ns;
     objects_per_sec = rate;
+    if (is_open) /* so that what was missed until now does not change */
+        atomic_store(&missed_per_sec, (uint64_t)(allocated * 1e9 / (double)cpu_ns));
     last = now;
-    uint32_t next = kept * KEPT_PART > allocated ? 1 : factor_for(rate, factor);
+    recently_allocated += allocated - recently_allocated / KEPT_LOOKS;
+    recently_kept += kept - recently_kept / KEPT_LOOKS;
+    bool keeps =
+        kept * KEPT_PART > allocated || recently_kept * KEPT_PART_MEAN > recently_allocated;
+    uint32_t next = keeps ? 1 : factor_for(rate, factor);
     busy_looks = next > 1 ? busy_looks + 1 : 0;
     return busy_looks >= BUSY_LOOKS && now.objects >= ALWAYS_OBJECTS ? next : 1;
 }
@@ -315,8 +354,10 @@ void duty_sleep(uint64_t sleep_ns)
 void duty_in_child(void)
 {
     last = (struct look){0};
+    recently_allocated = recently_kept = 0;
     busy_looks = 0;
     atomic_store(&duty_factor, 1);
     is_open = false; /* the sampler may have been at it when the process forked */
     set_open(true);
+    atomic_store(&missed_bytes, 0);
 }

@@ -20,10 +20,16 @@
 /* For how many an object that is seen now stands; 1: everything is looked at. */
 extern _Atomic uint32_t duty_factor;
 
+/* Which window this is, or will be next. */
+extern _Atomic uint32_t duty_window;
+
 /* While we looked, `objects` small ones of `bytes` together were allocated.  Any thread. */
 void duty_count(uint64_t objects, uint64_t bytes);
 
 enum { DUTY_FUNCTIONS = 3 /* of an allocator: malloc, calloc, realloc */ };
+
+/* How much of small ones went by while we did not look, up to now, estimated.  Any thread. */
+uint64_t duty_missed_bytes(uint64_t now_mono_ns);
 
 /* One of these functions: ours, CPython's own, and the word of the interpreter that holds one of
  * the two: a window is opened and closed by storing there. */

@@ -1,6 +1,6 @@
 /*
- * The recorder: life cycle, the lock, the choice of samples.  place.c says
- * who allocates, records.c keeps what is recorded; see memory.h.
+ * The recorder: life cycle, the lock, recording.  gaps.c chooses the samples, place.c
+ * says who allocates, records.c keeps what is recorded; see memory.h.
  */
 #include "agent/memory/memory.h"
 
@@ -10,8 +10,10 @@
 #include "agent/core/threads.h"
 #include "agent/hooks/heap.h"
 #include "agent/memory/blocks.h"
+#include "agent/memory/clock.h"
 #include "agent/memory/deferred.h"
 #include "agent/memory/duty.h"
+#include "agent/memory/gaps.h"
 #include "agent/memory/objects.h"
 #include "agent/memory/place.h"
 #include "agent/memory/records.h"
@@ -20,17 +22,11 @@
 #include <errno.h>
 
 enum {
-    IDLE_BYTES = 1 << 20, /* until a thread that may not record asks again */
-    WINDOW_LEAST = 4096,
-    DENSE_SAMPLES = 4096, /* with the shortest interval; then twice as many with twice of it ... */
-    DENSE_SHIFT = 6,
-    PACE_SAMPLE = 6, /* what a sample costs, in frames of a stack: a tenth of a microsecond each */
-    PACE_PER_SEC = 25000, /* how many of these may be spent in the long run, */
-    PACE_AHEAD = 150000,  /* and at once */
-    COPIES_SHIFT = 2,     /* copies are many: their intervals are longer by this */
     SPINS = 200,
     FORK_WAIT_NS = 200000000, /* most forks are far shorter, also on a busy machine */
     LOOK_EVERY = 4,           /* passes between two looks at the resident size */
+    TIMED_EVERY = 16,         /* one sample in so many is timed, */
+    TIMED_MOST_NS = 5000,     /* and what took longer was interrupted */
 };
 
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
@@ -38,15 +34,7 @@ __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec
 static bool is_set_up; /* in this process, or in one it was forked from */
 static _Atomic bool active;
 static _Atomic uint32_t locked;
-static _Atomic uint64_t forking_since_ns; /* a thread has the lock for that; 0: none */
-static _Atomic uint64_t interval_bytes;
-static uint64_t allocation_samples; /* copies do not count for the dense start */
-static struct {
-    uint64_t at_ns; /* of the last look */
-    uint64_t spent; /* since then */
-    int64_t left;   /* that may be spent at once */
-    unsigned shift; /* intervals are longer by this */
-} pace;
+static _Atomic uint64_t forking_since_ns;     /* a thread has the lock for that; 0: none */
 static struct deferred to_free[DEFERRED_MAX]; /* of the lock's holder */
 static size_t to_free_count;
 
@@ -133,35 +121,6 @@ bool memory_is_locked(void)
     return memory_self.busy && atomic_load_explicit(&locked, memory_order_relaxed);
 }
 
-/* ---- which are samples ---- */
-
-uint64_t memory_random(void)
-{
-    uint64_t x = memory_self.random;
-    if (!x)
-        x = ((uint64_t)(uintptr_t)&memory_self ^ os_mono_ns()) * 0x9E3779B97F4A7C15u | 1;
-    x ^= x << 13;
-    x ^= x >> 7;
-    x ^= x << 17;
-    return memory_self.random = x;
-}
-
-static uint64_t interval_for(uint64_t samples)
-{
-    uint64_t window = agent.control->allocation_window_bytes;
-    unsigned shift = DENSE_SHIFT;
-    for (uint64_t end = DENSE_SAMPLES, step = DENSE_SAMPLES; shift && samples >= end; shift--)
-        end += step *= 2;
-    window >>= shift > pace.shift ? shift - pace.shift : 0;
-    return window < WINDOW_LEAST ? WINDOW_LEAST : window;
-}
-
-static uint64_t large_bytes(void)
-{
-    uint64_t quarter = atomic_load_explicit(&interval_bytes, memory_order_relaxed) / 4;
-    return quarter > WIRE_LARGE_LEAST ? quarter : WIRE_LARGE_LEAST;
-}
-
 bool memory_is_ready(void)
 {
     forks_check();
@@ -169,114 +128,48 @@ bool memory_is_ready(void)
            atomic_load_explicit(&agent.control->on, memory_order_relaxed);
 }
 
-void memory_postpone(struct memory_gap *gap)
-{
-    gap->left_bytes = IDLE_BYTES;
-    gap->weight_bytes = 0;
-}
-
-static void draw(struct memory_gap *gap)
-{
-    uint64_t mean = atomic_load_explicit(&interval_bytes, memory_order_relaxed);
-    if (gap == &memory_self.copies)
-        mean <<= COPIES_SHIFT;
-    /* The first gap of a thread begins anywhere in an interval: short threads count right. */
-    uint64_t least = gap->weight_bytes ? mean / 2 : 0;
-    gap->left_bytes += (int64_t)(least + memory_random() % mean);
-    gap->weight_bytes = mean;
-}
-
-bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
-                   struct memory_sample *sample)
-{
-    sample->from = size_bytes - grown_bytes;
-    sample->exact = size_bytes >= large_bytes();
-    if (sample->exact) {
-        sample->bytes = grown_bytes;
-        sample->count = 1;
-        return grown_bytes > 0;
-    }
-    if (size_bytes >= WIRE_LARGE_LEAST)
-        gap->left_bytes -= (int64_t)grown_bytes;
-    if (gap->left_bytes >= 0)
-        return false;
-    if (!gap->weight_bytes) { /* the first look of a thread, or after a pause */
-        gap->left_bytes = -(int64_t)grown_bytes;
-        draw(gap);
-    }
-    uint64_t weight = 0, overshoot = 0;
-    while (gap->left_bytes < 0) {
-        overshoot = (uint64_t)-gap->left_bytes;
-        weight += gap->weight_bytes;
-        draw(gap);
-    }
-    if (!weight)
-        return false;
-    sample->bytes = weight;
-    sample->from = overshoot < size_bytes ? size_bytes - overshoot : 0;
-    sample->count = grown_bytes ? (weight + grown_bytes / 2) / grown_bytes : 1;
-    if (!sample->count)
-        sample->count = 1;
-    return true;
-}
-
 void memory_lost(void)
 {
     arena_lost(&agent.arena, WIRE_LOST_ALLOCATION);
 }
 
-static void set_interval(void)
-{
-    uint64_t bytes = interval_for(allocation_samples);
-    atomic_store_explicit(&interval_bytes, bytes, memory_order_relaxed);
-    atomic_store_explicit(&agent.arena.header->memory.interval_bytes, bytes, memory_order_relaxed);
-}
-
-/*
- * A program that allocates gigabytes a second, or deep down in its calls, would pay
- * more for samples than anybody needs: intervals become longer while it does, and
- * shorter again.
- */
-static void keep_pace(uint64_t now_ns)
-{
-    int64_t due = (int64_t)((now_ns - pace.at_ns) / (1000000000 / PACE_PER_SEC));
-    int64_t spent = (int64_t)pace.spent;
-    pace.left += due - spent;
-    if (pace.left > PACE_AHEAD)
-        pace.left = PACE_AHEAD;
-    if (pace.left < -PACE_AHEAD)
-        pace.left = -PACE_AHEAD;
-    if (pace.left < 0) {
-        for (int64_t halved = spent; halved > due && pace.shift < DENSE_SHIFT; halved /= 2)
-            pace.shift++;
-    }
-    if (pace.shift && spent * 4 < due)
-        pace.shift--;
-    pace.spent = 0;
-    pace.at_ns = now_ns;
-    set_interval();
-}
-
 /* ---- recording ---- */
+
+/* 0: this one is not timed. */
+static uint64_t begin_timing(void)
+{
+    return ++memory_self.events % TIMED_EVERY ? 0 : os_mono_ns();
+}
+
+static void end_timing(uint64_t began_ns)
+{
+    if (!began_ns)
+        return;
+    uint64_t ns = os_mono_ns() - began_ns;
+    atomic_fetch_add_explicit(&agent.arena.header->memory.sample_ns,
+                              TIMED_EVERY * (ns < TIMED_MOST_NS ? ns : TIMED_MOST_NS),
+                              memory_order_relaxed);
+}
 
 void memory_record(const void *block, struct memory_sample *sample)
 {
     memory_self.busy = true;
     int saved = errno;
+    uint64_t began_ns = begin_timing();
+    if (sample->kind == WIRE_SITE_MAPPED)
+        memory_self.heap.given_bytes += sample->bytes; /* no gap has counted it */
     uint32_t frames, node = place_node(&frames);
     bool ok = false;
     if (lock()) {
         uint32_t site = place_site(node, sample->kind, sample->caller);
         ok = site && records_add(block, site, sample);
-        if (ok) {
-            pace.spent += PACE_SAMPLE + frames;
-            allocation_samples++;
-            set_interval();
-        }
+        if (ok)
+            gaps_spend(frames);
         unlock();
     }
     if (!ok)
         memory_lost();
+    end_timing(began_ns);
     errno = saved;
 }
 
@@ -284,17 +177,19 @@ void memory_record_copy(const struct memory_sample *sample)
 {
     memory_self.busy = true;
     int saved = errno;
+    uint64_t began_ns = begin_timing();
     uint32_t frames, node = place_node(&frames), site = 0;
     if (lock()) {
         site = place_site(node, sample->kind, sample->caller);
         if (site) {
-            pace.spent += PACE_SAMPLE + frames;
+            gaps_spend(frames);
             records_add_copy(site, sample);
         }
         unlock();
     }
     if (!site)
         memory_lost();
+    end_timing(began_ns);
     errno = saved;
 }
 
@@ -312,6 +207,7 @@ void *memory_take_slot(size_t size_bytes, size_t align_bytes)
 
 static bool forget(void *block, bool is_mapping)
 {
+    uint64_t began_ns = begin_timing();
     if (memory_self.busy || !lock()) {
         /* No room: a block is never freed then, a mapping stays on the books. */
         if (!deferred_put(block, is_mapping) && is_mapping)
@@ -320,6 +216,7 @@ static bool forget(void *block, bool is_mapping)
     }
     forget_locked(block);
     unlock();
+    end_timing(began_ns);
     return true;
 }
 
@@ -374,14 +271,8 @@ void memory_forget_modules(void)
 static void begin_counting(void)
 {
     records_begin();
-    allocation_samples = 0;
-    pace.spent = 0;
-    pace.left = PACE_AHEAD;
-    pace.shift = 0;
-    pace.at_ns = os_mono_ns();
-    set_interval();
-    memory_self.heap = memory_self.objects = (struct memory_gap){0};
-    memory_self.growth = memory_self.copies = (struct memory_gap){0};
+    gaps_begin();
+    clock_begin();
 }
 
 void memory_prepare(void)
@@ -463,14 +354,15 @@ void memory_disown(void)
     memory_self.busy = true;
 }
 
-void memory_pass(uint64_t now_mono_ns)
+void memory_pass(void)
 {
     static unsigned passes;
     if (!atomic_load(&active))
         return;
     if (lock()) {
         records_note_total();
-        keep_pace(now_mono_ns);
+        clock_advance_ended();
+        gaps_keep_pace();
         unlock();
     }
     memory_self.busy = true; /* as memory_disown() left it */

@@ -1,16 +1,8 @@
 /*
  * The recorder of memory: which allocations are samples, and what becomes of
  * them.  The hooks (heap.c, objects.c, copies.c, mappings.c) count bytes down
- * and come here when a count runs out; sampled blocks are followed until they
+ * and come here when a count runs out (gaps.h); sampled blocks are followed until they
  * are freed, so that live memory is known by stack at any time.
- *
- * Sampling.  Large blocks (from 64 KiB on, later from a quarter of T) are all
- * recorded, exactly.  Of the rest each thread takes one about every T bytes: the
- * number of bytes up to the next one (the gap) is drawn from [T/2, 3T/2), and the
- * sample stands for T bytes.  T grows with the number of samples, from a small
- * part of the session's window up to all of it, so that a short program gets many
- * samples and a long one costs little.  T also grows while samples cost more than
- * they should (the pace, memory.c), and falls back afterwards.
  *
  * Contexts.  All hooks run in the program's threads, anywhere a malloc can be:
  * nothing here allocates, waits for anything of the program's, or changes errno.
@@ -32,6 +24,16 @@
 struct memory_gap {
     int64_t left_bytes; /* < 0: now */
     uint64_t weight_bytes;
+    uint64_t given_bytes; /* all that ever was put into `left_bytes`: less that, it is what was
+                             asked for (clock.h) */
+    uint32_t factor;      /* duty_factor when it was drawn; 0: it always counts for itself */
+};
+
+/* A thread's clock (clock.h). */
+struct memory_clock {
+    uint64_t told_bytes;
+    uint16_t id;
+    bool is_known;
 };
 
 /*
@@ -45,10 +47,11 @@ struct memory_promotion {
     bool is_growth;                     /* of a block that is being copied into this one */
     size_t size_bytes;                  /* what it is really for */
     uint64_t weight_bytes, from, count; /* weight 0: only a question whether it arrives */
-    int64_t heap_left_bytes;            /* to be put back */
-    int64_t copies_left_bytes;          /* as well */
-    void *block;                        /* where it is now; NULL: in no slot */
-    size_t copied_bytes;                /* growth: what was copied to there */
+    uint32_t hits, factor;
+    int64_t heap_left_bytes;   /* to be put back */
+    int64_t copies_left_bytes; /* as well */
+    void *block;               /* where it is now; NULL: in no slot */
+    size_t copied_bytes;       /* growth: what was copied to there */
 };
 /* What is asked for, and with what CPython's debug hooks add to it. */
 enum { MEMORY_PROMOTED_LEAST = 513, MEMORY_PROMOTED_MOST = 513 + 64 };
@@ -57,7 +60,8 @@ struct memory_thread {
     struct memory_gap heap, objects, growth, copies;
     uint64_t random;
     struct memory_promotion promotion;
-    uint32_t objects_drawn_for, growth_drawn_for; /* duty_factor when those gaps were drawn */
+    struct memory_clock clock;
+    uint32_t events; /* some of them are timed */
     bool busy;
     bool forking;
 };
@@ -68,10 +72,13 @@ extern __thread struct memory_thread memory_self __attribute__((tls_model("initi
 /* A block, or the part by which one grew, that is to be recorded. */
 struct memory_sample {
     enum wire_site_kind kind;
-    const void *caller; /* return address of the allocating call */
-    uint64_t bytes;     /* what it stands for */
-    uint64_t from;      /* offset in the block */
-    uint64_t count;     /* allocations it stands for */
+    const void *caller;  /* return address of the allocating call */
+    uint64_t bytes;      /* what it stands for */
+    uint64_t from;       /* offset in the block */
+    uint64_t count;      /* allocations it stands for */
+    uint64_t size_bytes; /* of the whole block; 0: it ends where this does */
+    uint32_t hits;       /* how often a gap ran out in it: `bytes` is so many equal weights */
+    uint32_t factor;     /* it was seen in a window that stands for so many (duty.h); 0: always */
     bool exact;
 };
 
@@ -88,21 +95,10 @@ void memory_end(void);
 /* Each pass of the sampler thread, which is marked by memory_disown() so that nothing it does is
  * recorded. */
 void memory_disown(void);
-void memory_pass(uint64_t now_mono_ns);
+void memory_pass(void);
 
 /* May the calling thread record now? */
 bool memory_is_ready(void);
-
-/*
- * The gap ran out, or the block is large (then it was not counted down yet).  Is
- * this a sample?  The block has `size_bytes` now, `grown_bytes` of them new.  Fills
- * `sample` if so, and draws the next gap.
- */
-bool memory_choose(struct memory_gap *gap, uint64_t grown_bytes, uint64_t size_bytes,
-                   struct memory_sample *sample);
-uint64_t memory_random(void);
-/* Nothing is recorded now: a gap so long that this thread does not come again soon. */
-void memory_postpone(struct memory_gap *gap);
 
 /* A slot (blocks.h) for a small sample; NULL: none left. */
 void *memory_take_slot(size_t size_bytes, size_t align_bytes);

@@ -55,9 +55,8 @@ void memory_disown(void)
 {
 }
 
-void memory_pass(uint64_t now_mono_ns)
+void memory_pass(void)
 {
-    (void)now_mono_ns;
 }
 
 void memory_forget_modules(void)

@@ -3,7 +3,7 @@
 #include "agent/core/agent.h"
 #include "agent/memory/blocks.h"
 #include "agent/memory/duty.h"
-#include "agent/memory/memory.h"
+#include "agent/memory/gaps.h"
 
 #include <dlfcn.h>
 
@@ -41,6 +41,8 @@ static void expect(size_t size, const struct memory_sample *sample)
         .weight_bytes = sample->bytes,
         .from = sample->from,
         .count = sample->count,
+        .hits = sample->hits,
+        .factor = sample->factor,
         .heap_left_bytes = memory_self.heap.left_bytes,
     };
     memory_self.heap.left_bytes = FORCED;
@@ -66,20 +68,20 @@ static void *pass_on(int which, size_t size, bool zeroed)
 
 /* Is it a sample?  Where there are windows, gaps are as much shorter as a window stands for more.
  */
-static bool choose(struct memory_gap *gap, uint32_t *drawn_for, size_t size,
-                   struct memory_sample *sample)
+static bool choose(struct memory_gap *gap, size_t size, struct memory_sample *sample)
 {
     if (!memory_is_ready()) {
-        memory_postpone(gap);
+        gaps_postpone(gap);
         return false;
     }
-    if (!memory_choose(gap, size, size, sample))
+    if (!gaps_choose(gap, size, size, sample))
         return false;
     uint32_t factor = atomic_load_explicit(&duty_factor, memory_order_relaxed);
-    uint32_t drawn = *drawn_for ? *drawn_for : 1;
+    uint32_t drawn = gap->factor ? gap->factor : 1;
     duty_count(sample->count / drawn, sample->bytes / drawn);
-    gap->left_bytes /= factor;
-    *drawn_for = factor;
+    gaps_set(gap, gap->left_bytes / factor);
+    gap->factor = factor;
+    sample->factor = factor > 1 ? factor : 0;
     sample->bytes = sample->bytes / drawn * factor;
     sample->count = (sample->count * factor + drawn - 1) / drawn;
     return true;
@@ -88,7 +90,7 @@ static bool choose(struct memory_gap *gap, uint32_t *drawn_for, size_t size,
 static SLOW void *sampled(int which, size_t size, bool zeroed)
 {
     struct memory_sample sample;
-    if (!choose(&memory_self.objects, &memory_self.objects_drawn_for, size, &sample))
+    if (!choose(&memory_self.objects, size, &sample))
         return pass_on(which, size, zeroed);
     expect(size, &sample);
     void *block = pass_on(which, MEMORY_PROMOTED_LEAST, zeroed);
@@ -109,7 +111,7 @@ static SLOW void *grown(int which, void *block, size_t size)
     bool is_slot = blocks_is_slot(block);
     if (is_slot) /* realloc() sees to its growth itself */
         memory_self.growth.left_bytes += (int64_t)size;
-    if (is_slot || !choose(&memory_self.growth, &memory_self.growth_drawn_for, size, &sample))
+    if (is_slot || !choose(&memory_self.growth, size, &sample))
         return original->realloc(original->ctx, block, size);
     expect(size, &(struct memory_sample){0});
     promotion->copies_left_bytes = memory_self.copies.left_bytes;
@@ -122,7 +124,7 @@ static SLOW void *grown(int which, void *block, size_t size)
         return moved;
     uint64_t now = (size + SMALL_UNIT - 1) / SMALL_UNIT * SMALL_UNIT;
     *blocks_slot_size(moved) = (uint32_t)size;
-    if (promotion->copied_bytes + memory_random() % size >= now)
+    if (promotion->copied_bytes + gaps_random() % size >= now)
         return moved; /* not by the part that grew */
     sample.kind = WIRE_SITE_PYTHON;
     memory_record(moved, &sample);

@@ -28,6 +28,9 @@ bool records_put(const void *block, uint32_t head, uint64_t size_bytes);
  * live when the program ended. */
 void records_release(uint32_t head);
 
+/* How many records are of blocks that live. */
+uint32_t records_in_use(void);
+
 /* One more point of the footprint's course, if the total changed; thins the course out when it is
  * nearly full. */
 void records_note_total(void);

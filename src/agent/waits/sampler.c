@@ -192,7 +192,7 @@ static void one_pass(struct course *course)
     if (course->passes++ % RSS_EVERY == 0)
         atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
     grow_arena(course->arena_fd);
-    memory_pass(pass.now_ns);
+    memory_pass();
     timeline_compact();
 }
 

@@ -12,18 +12,21 @@ truth = {}
 size = sys.getsizeof
 
 
-def tell(name, allocated, live=None, peak=None):
-    """What a line must show; None: not known."""
+def tell(name, allocated, live=None, peak=None, kept=None):
+    """What a line must show; None: not known.  Kept is what is not gone again at once."""
     live = allocated if live is None else live
+    kept = allocated if kept is None else kept
     truth[name] = {
         "allocated": allocated and allocated / MB,
+        "kept": kept and kept / MB,
         "live": live / MB,
         "peak": (live if peak is None else peak) / MB,
     }
 
 
 floats = list(map(float, range(N)))  #: floats
-tell("floats", N * (size(1.5) + INT) + size(floats), N * size(1.5) + size(floats))
+in_floats = N * size(1.5) + size(floats)
+tell("floats", in_floats + N * INT, in_floats, kept=in_floats)
 
 texts = list(map("{:0200d}".format, range(N // 6)))  #: texts
 tell("texts", None, sum(map(size, texts)) + size(texts))
@@ -57,7 +60,7 @@ def small_churn(rounds):
 
 
 small_churn(200000)
-tell("small churn", 200000 * size(bytes(300)), 0)
+tell("small churn", 200000 * size(bytes(300)), 0, kept=0)
 
 buffer = bytearray(64 * MB)  #: buffer
 tell("buffer", 64 * MB)
@@ -69,7 +72,7 @@ def churn(rounds):
 
 
 churn(60000)
-tell("churn", 60000 * size(bytes(1000)), 0)
+tell("churn", 60000 * size(bytes(1000)), 0, kept=0)
 
 
 def large_churn(rounds):

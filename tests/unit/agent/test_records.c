@@ -6,10 +6,15 @@
 #include <cmocka.h>
 
 #include "agent/core/agent.h"
+#include "agent/core/threads.h"
 #include "agent/memory/blocks.h"
+#include "agent/memory/clock.h"
+#include "agent/memory/duty.h"
 #include "agent/memory/place.h"
 #include "agent/memory/records.h"
 #include "arena_fixture.h"
+
+#include <math.h>
 
 struct agent agent;
 __thread struct memory_thread memory_self;
@@ -27,6 +32,19 @@ bool memory_is_locked(void)
 bool place_has_ended(void)
 {
     return has_ended;
+}
+
+struct thread *threads_self(void)
+{
+    return NULL;
+}
+
+_Atomic uint32_t duty_window = 1;
+
+uint64_t duty_missed_bytes(uint64_t now_mono_ns)
+{
+    (void)now_mono_ns;
+    return 0;
 }
 
 uint64_t __wrap_os_mono_ns(void);
@@ -60,12 +78,16 @@ static uint32_t random_below(uint32_t limit)
 
 /* ---- the model ---- */
 
-enum { BLOCKS = 300, SITES = 12, PARTS = 12, TURNS = 60000 };
+enum { BLOCKS = 300, SITES = 12, PARTS = 12, TURNS = 60000, WINDOW = 1 << 20 };
+
+static struct wire_control control = {.allocation_window_bytes = WINDOW};
 
 struct part {
     uint32_t site;
     uint64_t bytes, from;
-    bool exact, grew;
+    bool exact, grew, window;
+    uint64_t born, count;
+    uint32_t hits;
 };
 
 static struct model_block {
@@ -78,7 +100,8 @@ static struct model_block {
 
 static struct model_site {
     enum wire_site_kind kind;
-    uint64_t live, most, at_peak, allocated, count, samples;
+    uint64_t live, most, at_peak, allocated, count, samples, churned, churned_count;
+    double square, churned_square, live_square, most_square;
 } sites[SITES + 1];
 
 static struct {
@@ -87,16 +110,30 @@ static struct {
     unsigned records, most_records;
 } all;
 
-static void model_change(uint32_t id, uint64_t bytes, bool grows)
+/* The thread allocates: its blocks get older. */
+static void let_allocate(uint64_t bytes)
+{
+    memory_self.heap.given_bytes += bytes;
+}
+
+static double square_of(uint64_t bytes, uint32_t hits)
+{
+    return hits ? (double)bytes * (double)bytes / hits : 0;
+}
+
+static void model_change(uint32_t id, uint64_t bytes, uint32_t hits, bool grows)
 {
     struct model_site *site = &sites[id];
     uint64_t change = grows ? bytes : (uint64_t)0 - bytes;
     site->live += change;
+    site->live_square += square_of(bytes, hits) * (grows ? 1 : -1);
     all.live += change;
     all.python += site->kind == WIRE_SITE_PYTHON ? change : 0;
     all.mapped += site->kind == WIRE_SITE_MAPPED ? change : 0;
-    if (site->live > site->most)
+    if (site->live > site->most) {
         site->most = site->live;
+        site->most_square = site->live_square;
+    }
     if (all.live <= all.peak)
         return;
     all.peak = all.live;
@@ -117,12 +154,24 @@ static void model_add(struct model_block *block, uint32_t site, struct memory_sa
         sample.from = end;
         if (last->site == site) {
             last->bytes += sample.bytes;
+            last->count += sample.count;
             last->grew = extended = true;
+            last->window |= sample.from + sample.bytes >= WINDOW;
         }
     }
     if (!extended) {
         memmove(last + 1, last, block->count * sizeof *last);
-        *last = (struct part){site, sample.bytes, sample.from, sample.exact, false};
+        uint64_t size = sample.size_bytes ? sample.size_bytes : sample.from + sample.bytes;
+        *last = (struct part){
+            .site = site,
+            .bytes = sample.bytes,
+            .from = sample.from,
+            .exact = sample.exact,
+            .window = size >= WINDOW,
+            .born = memory_self.heap.given_bytes,
+            .count = sample.count,
+            .hits = sample.hits,
+        };
         block->count++;
         all.records++;
     }
@@ -131,14 +180,29 @@ static void model_add(struct model_block *block, uint32_t site, struct memory_sa
     sites[site].allocated += sample.bytes;
     sites[site].count += sample.count;
     sites[site].samples++;
+    sites[site].square += square_of(sample.bytes, sample.hits);
     all.allocated += sample.bytes;
     all.samples++;
-    model_change(site, sample.bytes, true);
+    model_change(site, sample.bytes, sample.hits, true);
+}
+
+static void model_churn(const struct part *part, uint64_t gone)
+{
+    struct model_site *site = &sites[part->site];
+    if (memory_self.heap.given_bytes - part->born >= WINDOW)
+        return;
+    site->churned += gone;
+    site->churned_square += square_of(gone, part->hits);
+    if (gone == part->bytes)
+        site->churned_count += part->count;
 }
 
 static void model_cut(struct model_block *block, uint64_t size)
 {
     unsigned kept = 0;
+    bool has_window = false;
+    for (unsigned i = 0; i < block->count; i++)
+        has_window |= block->parts[i].window;
     for (unsigned i = 0; i < block->count; i++) {
         struct part part = block->parts[i];
         uint64_t end = part.from + part.bytes, gone = 0;
@@ -147,7 +211,9 @@ static void model_cut(struct model_block *block, uint64_t size)
         else if (part.exact && end > size)
             gone = end - size;
         if (gone)
-            model_change(part.site, gone, false);
+            model_change(part.site, gone, part.hits, false);
+        if (gone && !has_window)
+            model_churn(&part, gone);
         part.bytes -= gone;
         if (part.bytes)
             block->parts[kept++] = part;
@@ -186,10 +252,18 @@ static void compare_block(const struct model_block *block)
         assert_int_equal(record->bytes, part->bytes);
         assert_int_equal(record->from, part->from);
         assert_int_equal(record->flags, (part->exact ? WIRE_BLOCK_EXACT : 0u) |
-                                            (part->grew ? WIRE_BLOCK_GREW : 0u));
+                                            (part->grew ? WIRE_BLOCK_GREW : 0u) |
+                                            (part->window ? WIRE_BLOCK_WINDOW : 0u));
+        assert_int_equal(record->count, part->count);
         id = record->next;
     }
     assert_int_equal(id, 0);
+}
+
+/* One of its samples weighs 2^34. */
+static void compare_squares(double found, double expected)
+{
+    assert_true(found >= 0 && fabs(found - expected) <= 1e6);
 }
 
 static void compare_sites(void)
@@ -201,6 +275,12 @@ static void compare_sites(void)
         assert_int_equal(site->allocated_bytes, sites[id].allocated);
         assert_int_equal(site->count, sites[id].count);
         assert_int_equal(site->samples, sites[id].samples);
+        assert_int_equal(site->churned_bytes, sites[id].churned);
+        assert_int_equal(site->churned_count, sites[id].churned_count);
+        compare_squares(site->square, sites[id].square);
+        compare_squares(site->churned_square, sites[id].churned_square);
+        compare_squares(site->live_square, sites[id].live_square);
+        compare_squares(site->most_square, sites[id].most_square);
         uint64_t at_peak =
             site->peak_epoch == totals()->peak_epoch ? site->at_peak_bytes : site->live_bytes;
         assert_int_equal(at_peak, sites[id].at_peak);
@@ -241,7 +321,9 @@ static int open_all(void **state)
     memset(blocks, 0, sizeof blocks);
     memset(sites, 0, sizeof sites);
     memset(&all, 0, sizeof all);
+    agent.control = &control;
     records_begin();
+    clock_begin();
     fixture_grow_fully(&agent.arena);
     for (int i = 1; i <= SITES; i++) {
         uint32_t id = arena_append(&agent.arena, WIRE_SITE, 1);
@@ -287,6 +369,8 @@ static struct memory_sample random_growth(struct model_block *block)
     bool exact = random_below(3) != 0;
     block->size += grown;
     return (struct memory_sample){
+        .size_bytes = block->size,
+        .hits = exact ? 0 : 1 + random_below(3),
         .bytes = exact ? grown : 131072,
         .from = block->size - (exact ? grown : random_below((uint32_t)grown)) - !exact,
         .count = 1 + random_below(5),
@@ -317,6 +401,7 @@ static void any_order_of_operations(void **state)
         struct model_block *block = &blocks[random_below(BLOCKS)];
         now_ns += 1 + random_below(100000);
         cpu_ns += random_below(100000);
+        let_allocate(random_below(5000));
         switch (block->count == PARTS ? 4 : random_below(8)) {
         case 0:
             drop(block);
@@ -353,6 +438,8 @@ static void any_order_of_operations(void **state)
     }
     assert_int_equal(all.live, 0);
     assert_true(all.most_records > BLOCKS);
+    assert_true(sites[1].churned > sites[1].allocated / 10);
+    assert_true(sites[1].churned < sites[1].allocated * 9 / 10);
     compare_totals();
     compare_sites();
     records_note_total();
@@ -362,7 +449,8 @@ static void any_order_of_operations(void **state)
 
 static struct memory_sample sample_of(uint64_t from, uint64_t bytes, bool exact)
 {
-    return (struct memory_sample){.bytes = bytes, .from = from, .count = 1, .exact = exact};
+    return (struct memory_sample){
+        .bytes = bytes, .from = from, .count = 1, .hits = !exact, .exact = exact};
 }
 
 /* The allocator rounds up: what a block grew by begins where its records end. */
@@ -401,6 +489,78 @@ static void a_copy_is_counted_alone(void **state)
     assert_int_equal(site_at(4)->allocated_bytes, 5000);
     assert_int_equal(site_at(4)->count, 3);
     assert_int_equal(agent.arena.header->sections[WIRE_BLOCK].used, 1);
+}
+
+/* Gone before its thread has allocated another window: by a byte too soon, and just in time. */
+static void what_is_gone_at_once_is_churn(void **state)
+{
+    (void)state;
+    add(&blocks[0], 1, sample_of(0, 4096, false));
+    add(&blocks[2], 2, sample_of(0, 100000, true));
+    let_allocate(1);
+    add(&blocks[1], 3, sample_of(0, 4096, false));
+    let_allocate(WINDOW - 1);
+    drop(&blocks[1]);
+    drop(&blocks[0]);
+    drop(&blocks[2]);
+    assert_int_equal(site_at(1)->churned_bytes, 0);
+    assert_int_equal(site_at(2)->churned_bytes, 0);
+    assert_int_equal(site_at(3)->churned_bytes, 4096);
+    assert_int_equal(site_at(3)->churned_count, 1);
+    assert_true(site_at(3)->churned_square == 4096.0 * 4096);
+    assert_int_equal(records_in_use(), 0);
+    compare_sites();
+}
+
+/* Of a window or more: with all that was sampled of it, and also the part that is cut off. */
+static void large_blocks_are_never_churn(void **state)
+{
+    (void)state;
+    add(&blocks[0], 1, sample_of(0, WINDOW, true));
+    drop(&blocks[0]);
+    add(&blocks[0], 1, sample_of(0, WINDOW - 1, true));
+    drop(&blocks[0]);
+    assert_int_equal(site_at(1)->churned_bytes, WINDOW - 1);
+    add(&blocks[1], 2, sample_of(0, 100, false));
+    add(&blocks[1], 3, sample_of(100, WINDOW, true));
+    shrink(&blocks[1], 4096);
+    drop(&blocks[1]);
+    assert_int_equal(site_at(2)->churned_bytes + site_at(3)->churned_bytes, 0);
+    struct memory_sample part =
+        sample_of(0, 4096, false); /* of a block that is all it stands for */
+    part.size_bytes = WINDOW;
+    add(&blocks[2], 4, part);
+    drop(&blocks[2]);
+    assert_int_equal(site_at(4)->churned_bytes, 0);
+    compare_sites();
+}
+
+/* What is seen in windows that differ stands for what may have been different, too. */
+static void windows_that_differ(void **state)
+{
+    (void)state;
+    struct memory_sample sample = sample_of(0, 40000, false);
+    sample.factor = 4;
+    for (int i = 0; i < 40; i++) { /* as much in each, ... */
+        duty_window++;
+        for (int k = 0; k < 10; k++) {
+            add(&blocks[k], 1, sample);
+            if (i % 4 == 0) /* ... and in one of four */
+                add(&blocks[k], 2, sample);
+            drop(&blocks[k]);
+        }
+    }
+    duty_window++;
+    add(&blocks[0], 1, sample);
+    add(&blocks[1], 2, sample);
+    double noise = 10 * 40000.0 * 40000, window = 400000.0 * 400000;
+    assert_true(site_at(1)->window_square < window);
+    assert_true(fabs(site_at(2)->window_square - 0.75 * 10 * (window - noise)) < 1e6);
+    struct memory_sample always = sample_of(0, 40000, false);
+    add(&blocks[2], 3, always);
+    duty_window++;
+    add(&blocks[3], 3, always);
+    assert_true(site_at(3)->window_square == 0);
 }
 
 /* What the interpreter frees at its end was live when the program ended. */
@@ -634,6 +794,9 @@ int main(void)
         TEST(any_order_of_operations),
         TEST(growth_begins_where_the_last_record_ends),
         TEST(a_copy_is_counted_alone),
+        TEST(what_is_gone_at_once_is_churn),
+        TEST(large_blocks_are_never_churn),
+        TEST(windows_that_differ),
         TEST(the_end_of_the_program),
         TEST(without_room),
         TEST(without_a_place_for_the_address),

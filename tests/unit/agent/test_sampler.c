@@ -120,9 +120,8 @@ void memory_disown(void)
 {
 }
 
-void memory_pass(uint64_t now_mono_ns)
+void memory_pass(void)
 {
-    (void)now_mono_ns;
 }
 
 void forks_check(void)
