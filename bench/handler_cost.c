@@ -8,6 +8,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "agent/cpu/tick.h"
+#include "agent/memory/resident.h"
 #include "fake_python.h"
 
 #include <stdio.h>
@@ -24,6 +25,13 @@ static void *fake_current(void)
 }
 
 /* Nobody forks here. */
+void resident_ran(uint32_t node, bool is_native, uint64_t ns)
+{
+    (void)node;
+    (void)is_native;
+    (void)ns;
+}
+
 void forks_check(void)
 {
 }

@@ -64,7 +64,12 @@ enum os_file_type os_file_type(int fd); /* of the program's descriptor, from any
 uint64_t os_peak_rss_bytes(void);
 /* Resident memory, and the part of it that is pages of files and shared memory. */
 uint64_t os_rss_bytes(uint64_t *file_bytes);
-void os_yield(void); /* let another thread run */
+size_t os_page_bytes(void);
+/* Which pages of a range are resident: the lowest bit of a byte for each.  False: some of them are
+ * not mapped. */
+bool os_resident(uintptr_t start, size_t size_bytes, unsigned char *pages);
+uint64_t os_faults(void); /* how many pages the process has touched for the first time, or again */
+void os_yield(void);      /* let another thread run */
 
 /* Sleep so long, or until *word is not 0 and somebody wakes who sleeps there. */
 void os_sleep(uint64_t ns, _Atomic uint32_t *word);

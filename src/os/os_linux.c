@@ -328,9 +328,30 @@ uint64_t os_rss_bytes(uint64_t *file_bytes)
     const char *at = text;
     for (int i = 0; i < 3; i++)
         at = parse_number(at, &pages[i], &negative);
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t page_bytes = os_page_bytes();
     *file_bytes = pages[2] * page_bytes;
     return pages[1] * page_bytes;
+}
+
+size_t os_page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool os_resident(uintptr_t start, size_t size_bytes, unsigned char *pages)
+{
+    int saved = errno;
+    bool ok = !mincore((void *)start, size_bytes, pages);
+    errno = saved;
+    return ok;
+}
+
+uint64_t os_faults(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage))
+        return 0;
+    return (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
 }
 
 void os_yield(void)

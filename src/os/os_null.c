@@ -111,6 +111,24 @@ uint64_t os_rss_bytes(uint64_t *file_bytes)
     return 0;
 }
 
+size_t os_page_bytes(void)
+{
+    return 4096;
+}
+
+bool os_resident(uintptr_t start, size_t size_bytes, unsigned char *pages)
+{
+    (void)start;
+    (void)size_bytes;
+    (void)pages;
+    return false;
+}
+
+uint64_t os_faults(void)
+{
+    return 0;
+}
+
 void os_yield(void)
 {
 }

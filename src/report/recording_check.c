@@ -46,6 +46,7 @@ static const struct header_number {
     NUMBER(memory.look.live_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.look.live_python_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.look.live_mapped_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.reserved_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.foot_stride, 1, WIRE_STRIDE_MAX),
 };
 

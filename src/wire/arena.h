@@ -44,7 +44,7 @@
 
 #define WIRE_ARENA_MAGIC UINT64_C(0x6e6572616c616373) /* "scalaren" */
 enum {
-    WIRE_ARENA_VERSION = 2,
+    WIRE_ARENA_VERSION = 3,
     WIRE_HEADER_BYTES = 8192,
     WIRE_SECTIONS_MAX = 32,
     WIRE_LOSSES_MAX = 32,
@@ -148,6 +148,7 @@ struct wire_memory {
     _Atomic uint64_t start_rss_bytes, start_file_bytes; /* as in `look` */
     struct wire_look look;                              /* the last one */
     _Atomic uint64_t foot_stride;                       /* as log_stride, of section foot */
+    _Atomic uint64_t reserved_bytes; /* the size of what is mapped, resident or not, at `look` */
 };
 enum { WIRE_LARGE_LEAST = 65536 };
 
@@ -287,7 +288,7 @@ enum wire_site_kind {
     WIRE_SITE_NONE, /* not published */
     WIRE_SITE_PYTHON,
     WIRE_SITE_NATIVE,
-    WIRE_SITE_MAPPED, /* anonymous mmap; counts as native */
+    WIRE_SITE_MAPPED, /* anonymous mmap, by what is resident; counts as native */
     WIRE_SITE_COPY,   /* memcpy and memmove: `allocated_bytes` are the bytes copied */
     WIRE_SITE_KINDS,
 };

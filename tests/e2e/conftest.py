@@ -59,6 +59,19 @@ def numpy_python():
     return sys.executable
 
 
+@pytest.fixture(scope="session", params=[sys.executable, *PYTHONS], ids=version_of)
+def package_python(request):
+    """Gives an interpreter if it has the package, as the one that runs pytest has those of requirements.txt."""
+
+    def having(package):
+        found = subprocess.run([request.param, "-c", "import " + package], stderr=subprocess.DEVNULL)
+        if found.returncode:
+            pytest.skip("%s is not installed there" % package)
+        return request.param
+
+    return having
+
+
 @pytest.fixture(scope="session")
 def scalene():
     """The path of the built command."""

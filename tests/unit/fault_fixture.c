@@ -124,7 +124,10 @@ __attribute__((constructor)) static void make_fork_slow(void)
 
 void *map_pages(size_t size)
 {
-    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages != MAP_FAILED)
+        memset(pages, 1, size);
+    return pages;
 }
 
 int unmap_later(void *address, size_t size, unsigned delay_us)

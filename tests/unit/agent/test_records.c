@@ -7,8 +7,10 @@
 
 #include "agent/core/agent.h"
 #include "agent/memory/blocks.h"
+#include "agent/memory/mapped.h"
 #include "agent/memory/place.h"
 #include "agent/memory/records.h"
+#include "agent/memory/resident.h"
 #include "arena_fixture.h"
 
 struct agent agent;
@@ -22,6 +24,16 @@ static uint64_t now_ns, cpu_ns, rss_bytes;
 bool memory_is_locked(void)
 {
     return true;
+}
+
+uint64_t mapped_reserved_bytes(void)
+{
+    return 0;
+}
+
+void resident_end(bool has_lock)
+{
+    (void)has_lock;
 }
 
 bool place_has_ended(void)
