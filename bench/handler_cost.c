@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     int depth = atoi(argv[1]), samples = atoi(argv[2]);
     char directory[] = "/tmp/handler-cost-XXXXXX";
     if (!mkdtemp(directory) || !layout_select(&agent.layout, 0x030c01f0, 0, 0) ||
-        !arena_create(&agent.arena, directory, false) || !tables_init(&agent.tables, &agent.arena))
+        !arena_create(&agent.arena, directory, false, 1) || !tables_init(&agent.tables, &agent.arena))
         return 1;
     control.on = 1;
     control.cpu_interval_ns = 10000000;

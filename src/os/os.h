@@ -31,9 +31,12 @@ bool os_timer_is_ours(const void *siginfo);
 /* Zeroed private memory that costs nothing until it is touched. */
 void *os_reserve(size_t size_bytes);
 void os_discard(void *memory, size_t size_bytes); /* back to zeroes */
-/* Addresses alone, without memory behind them, and memory for a part of them. */
-void *os_reserve_addresses(size_t size_bytes);
-bool os_commit(void *addresses, size_t size_bytes);
+void os_release(void *memory, size_t size_bytes);
+/* The same where nobody else maps anything, so that it can grow there. */
+void *os_reserve_apart(size_t size_bytes);
+bool os_reserve_at(void *addresses, size_t size_bytes); /* false: something is there already */
+/* How many bytes more the process may map, UINT64_MAX: any number. */
+uint64_t os_address_room(void);
 
 /*
  * Give the calling thread a descriptor table of its own, empty, so that what it

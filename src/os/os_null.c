@@ -66,14 +66,23 @@ void os_discard(void *memory, size_t size_bytes)
 {
 }
 
-void *os_reserve_addresses(size_t size_bytes)
+void os_release(void *memory, size_t size_bytes)
+{
+}
+
+void *os_reserve_apart(size_t size_bytes)
 {
     return NULL;
 }
 
-bool os_commit(void *addresses, size_t size_bytes)
+bool os_reserve_at(void *addresses, size_t size_bytes)
 {
     return false;
+}
+
+uint64_t os_address_room(void)
+{
+    return UINT64_MAX;
 }
 
 bool os_private_descriptors(void)
@@ -118,9 +127,6 @@ size_t os_page_bytes(void)
 
 bool os_resident(uintptr_t start, size_t size_bytes, unsigned char *pages)
 {
-    (void)start;
-    (void)size_bytes;
-    (void)pages;
     return false;
 }
 

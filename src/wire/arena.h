@@ -109,6 +109,7 @@ enum wire_header_flags {
     WIRE_PROCESS_MEMORY = 1u << 4,         /* memory is followed */
     WIRE_PROCESS_NO_OBJECTS = 1u << 5,     /* small Python objects are not: the interpreter's
                                               allocator does not hand them to malloc */
+    WIRE_PROCESS_CRAMPED = 1u << 8,        /* little address space: sections hold less than usual */
     WIRE_PROCESS_CONFINED = 1u << 7,       /* recording ended when it installed a seccomp filter */
     WIRE_PROCESS_HIDDEN_OBJECTS = 1u << 6, /* for some time they were not: another hook was put in
                                               front of the allocator */

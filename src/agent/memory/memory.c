@@ -396,7 +396,7 @@ void memory_prepare(void)
 
 void memory_start(void)
 {
-    if (!agent.control->allocation_window_bytes)
+    if (!agent.with_memory)
         return;
     memory_self.busy = true;
     bool has_room = blocks_init() && place_init() && resident_init();

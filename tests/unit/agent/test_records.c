@@ -619,7 +619,7 @@ static void a_new_arena_begins_empty(void **state)
         drop(&blocks[i]);
     struct arena old = agent.arena;
     memset(&agent.arena, 0, sizeof agent.arena);
-    assert_true(arena_create(&agent.arena, fixture_directory, true));
+    assert_true(arena_create(&agent.arena, fixture_directory, true, 1));
     agent.arena.header->start_mono_ns = now_ns;
     agent.arena.header->start_cpu_ns = cpu_ns;
     unlink(old.path);
