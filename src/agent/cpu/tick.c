@@ -2,7 +2,7 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/timeline.h"
-#include "agent/memory/resident.h"
+#include "agent/memory/runners.h"
 #include "os/guard.h"
 #include "os/os.h"
 
@@ -138,7 +138,7 @@ void tick_sample(struct thread *thread, const void *ucontext)
         tables_add(&agent.tables, node, kind, weight, 0);
         atomic_store_explicit(&thread->last_node, node, memory_order_relaxed);
         timeline_add(&thread->log, thread->record, node, kind, os_mono_ns(), weight);
-        resident_ran(node, kind != WIRE_CPU_PYTHON, weight);
+        runners_ran(node, kind != WIRE_CPU_PYTHON, weight);
         if (thread->record) {
             struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
             atomic_store_explicit(&record->cpu_ns, now - thread->begin_cpu_ns,

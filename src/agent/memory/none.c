@@ -8,7 +8,7 @@
 #include "agent/hooks/mappings.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/memory.h"
-#include "agent/memory/resident.h"
+#include "agent/memory/runners.h"
 #include "agent/waits/sampler.h"
 
 void copies_init(void)
@@ -61,7 +61,7 @@ void memory_pass(uint64_t now_mono_ns)
     (void)now_mono_ns;
 }
 
-void resident_ran(uint32_t node, bool is_native, uint64_t ns)
+void runners_ran(uint32_t node, bool is_native, uint64_t ns)
 {
     (void)node;
     (void)is_native;

@@ -45,9 +45,6 @@ uintptr_t resident_depart(const void *start, size_t bytes);
 void resident_arrive(uintptr_t departed, size_t bytes, const void *to, size_t new_bytes,
                      const void *caller);
 
-/* A CPU sample, from its handler: this stack ran for so long. */
-void resident_ran(uint32_t node, bool is_native, uint64_t ns);
-
 /* Each pass of the sampler: look, if it is time. */
 void resident_pass(uint64_t now_mono_ns);
 /* The last look, at the program's end, with the lock or without. */
@@ -55,5 +52,9 @@ void resident_end(bool has_lock);
 /* In a forked child, under the lock: what is there now is the parent's.  `is_whole`: nobody was
  * changing the table when the process forked. */
 void resident_in_child(bool is_whole);
+
+/* For looks.c: the recorder's lock, by who wants to use the table.  False: not now; the caller is
+ * not `busy` then. */
+bool resident_lock(void);
 
 #endif

@@ -14,6 +14,7 @@
 #include "agent/memory/place.h"
 #include "agent/memory/records.h"
 #include "agent/memory/resident.h"
+#include "agent/memory/runners.h"
 #include "arena_fixture.h"
 
 #include <sys/mman.h>
@@ -259,7 +260,7 @@ static void any_sequence_is_counted(void **state)
         if (count > PAGES - from)
             count = PAGES - from;
         current_node = 1 + random_below(NOBODY - 1);
-        resident_ran(current_node, true, 1000000);
+        runners_ran(current_node, true, 1000000);
         switch (random_below(12)) {
         case 0:
         case 1:
@@ -309,7 +310,7 @@ static void a_mapping_is_its_mappers(void **state)
     map(0, 1024, true, false);
     look();
     assert_int_equal(live_bytes(), 0);
-    resident_ran(2, true, 1000000);
+    runners_ran(2, true, 1000000);
     touch(0, 512);
     look();
     assert_int_equal(live_of(1), 512 * PAGE);
@@ -325,16 +326,16 @@ static void an_arena_is_theirs_who_run(void **state)
     map(512, PAGES - 512, false, true);
     open_pages(512, PAGES - 512);
     touch(0, 16);
-    resident_ran(6, true, 100000000);
+    runners_ran(6, true, 100000000);
     look(); /* for the first time: whoever mapped it */
     assert_int_equal(live_of(1), 16 * PAGE);
-    resident_ran(2, true, 3000000);
-    resident_ran(3, false, 9000000); /* Python code beside native code */
+    runners_ran(2, true, 3000000);
+    runners_ran(3, false, 9000000); /* Python code beside native code */
     touch(1024, 512);
     look();
     assert_int_equal(live_of(2), 512 * PAGE);
-    resident_ran(4, true, 3000000);
-    resident_ran(5, true, 1000000);
+    runners_ran(4, true, 3000000);
+    runners_ran(5, true, 1000000);
     for (size_t i = 0; i < 64; i++)
         touch(2048 + 32 * i, 16);
     look();
@@ -410,7 +411,7 @@ static void a_child_counts_from_nothing(void **state)
     resident_in_child(true);
     look();
     assert_int_equal(live_bytes(), 0);
-    resident_ran(2, true, 1000);
+    runners_ran(2, true, 1000);
     touch(512, 100);
     look();
     assert_int_equal(live_of(2), 100 * PAGE);

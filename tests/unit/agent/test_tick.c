@@ -7,7 +7,7 @@
 
 #include "agent/core/agent.h"
 #include "agent/cpu/tick.h"
-#include "agent/memory/resident.h"
+#include "agent/memory/runners.h"
 #include "arena_fixture.h"
 #include "fake_python.h"
 #include "faults.h"
@@ -63,7 +63,7 @@ static struct {
     uint64_t ns;
 } ran;
 
-void resident_ran(uint32_t node, bool is_native, uint64_t ns)
+void runners_ran(uint32_t node, bool is_native, uint64_t ns)
 {
     ran.node = node;
     ran.is_native = is_native;
