@@ -102,26 +102,26 @@ def test_what_is_reserved_is_kept_beside_it(mappings):
     assert memory["mapped_reserved_mb"] == pytest.approx(reserved, abs=4)
 
 
-ARENA = """\
+POOL = """\
 if sys.argv[1] == "reserved":
     whole = libc.mmap(None, 16 << 30, 0, 0x4022, -1, 0)
-    arena = whole + (8 << 30)
-    libc.mprotect(arena, 1024 * MB, 3)
+    pool = whole + (8 << 30)
+    libc.mprotect(pool, 1024 * MB, 3)
 else:
-    arena = libc.mmap(None, 1024 * MB, 3, 0x4022, -1, 0)
+    pool = libc.mmap(None, 1024 * MB, 3, 0x4022, -1, 0)
 for i in range(100):
-    for _ in range(20): ctypes.memset(arena + i * MB, 1, MB)  #: first
+    for _ in range(20): ctypes.memset(pool + i * MB, 1, MB)  #: first
 n = 0
 while n < 2000000: n += 1
 for i in range(100, 150):
-    for _ in range(40): ctypes.memset(arena + i * MB, 1, MB)  #: second
+    for _ in range(40): ctypes.memset(pool + i * MB, 1, MB)  #: second
 """
 
 
 @pytest.mark.parametrize("how", ["reserved", "usable"])
-def test_an_arena_is_theirs_who_use_it(scalene, python, tmp_path, how):
+def test_a_pool_is_theirs_who_use_it(scalene, python, tmp_path, how):
     """A library's allocator maps once, and hands out what it has to many."""
-    _, profile, lines = run(scalene, python, tmp_path, ARENA, how)
+    _, profile, lines = run(scalene, python, tmp_path, POOL, how)
     assert profile["processes"][0]["memory"]["mapped_live_mb"] == pytest.approx(150, rel=0.01)
     # A look comes every 10 ms or so, and where one line follows the other it may take one for the other.
     assert live(lines, "first") == pytest.approx(100, rel=0.15)

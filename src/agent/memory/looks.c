@@ -15,7 +15,7 @@ _Atomic uint64_t looks_clock;
 static uint32_t site_for(const struct mapped_piece *piece, uint64_t bytes)
 {
     uint32_t node = piece->node;
-    if (!node || (piece->is_arena && piece->born <= looks_clock))
+    if (!node || (piece->is_pool && piece->born <= looks_clock))
         node = runners_choose(bytes);
     if (!node)
         node = piece->node;

@@ -286,8 +286,8 @@ void mapped_move(uintptr_t start, uintptr_t end, uintptr_t to)
 static bool are_alike(const struct mapped_piece *a, const struct mapped_piece *b)
 {
     if (a->end != b->start || a->caller != b->caller || a->grain_bytes != b->grain_bytes ||
-        a->is_arena != b->is_arena || a->is_inherited != b->is_inherited || a->is_stale ||
-        b->is_stale || (!a->is_arena && a->node != b->node) || a->born != b->born ||
+        a->is_pool != b->is_pool || a->is_inherited != b->is_inherited || a->is_stale ||
+        b->is_stale || (!a->is_pool && a->node != b->node) || a->born != b->born ||
         !a->record != !b->record)
         return false;
     bool is_open = a->high == a->end && b->low == b->start;

@@ -39,7 +39,7 @@ struct mapped_piece {
     uint32_t node;    /* the stack that mapped it, 0: not known */
     uint32_t record;  /* of what is resident, 0: nothing is */
     uint32_t grain_bytes;
-    bool is_arena;     /* reserved first and used bit by bit, as allocators do */
+    bool is_pool;      /* reserved first and used bit by bit, as allocators do */
     bool is_stale;     /* some of it may be resident no longer */
     bool is_inherited; /* resident before we began to count: nobody's */
 };
@@ -56,7 +56,7 @@ struct mapped_piece *mapped_at(size_t index);
 size_t
 mapped_find(uintptr_t address); /* the first piece that ends behind it; may be mapped_count() */
 
-/* A new mapping, where nothing is, accessible or not; of `like` count caller, node and is_arena.
+/* A new mapping, where nothing is, accessible or not; of `like` count caller, node and is_pool.
  * False: no room. */
 bool mapped_add(uintptr_t start, uintptr_t end, bool is_open, const struct mapped_piece *like);
 /* Is nobody's any more; what was resident is released. */

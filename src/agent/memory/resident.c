@@ -197,13 +197,13 @@ static void add(uintptr_t start, uintptr_t end, bool is_open, const struct mappe
         memory_lost();
 }
 
-void resident_map(const void *start, size_t bytes, bool is_open, bool is_arena, const void *caller)
+void resident_map(const void *start, size_t bytes, bool is_open, bool is_pool, const void *caller)
 {
     memory_self.busy = true;
     int saved = errno;
     uint32_t frames, node = place_node(&frames);
-    struct mapped_piece like = {.node = node, .caller = caller, .is_arena = is_arena};
-    if (is_arena && is_open)
+    struct mapped_piece like = {.node = node, .caller = caller, .is_pool = is_pool};
+    if (is_pool && is_open)
         runners_ran(node, true, MAPPER_US * 1000);
     if (resident_lock()) {
         add((uintptr_t)start, end_of((uintptr_t)start, bytes), is_open, &like);
@@ -324,7 +324,7 @@ void resident_arrive(uintptr_t departed, size_t bytes, const void *to, size_t ne
     size_t last = mapped_find(end_of(departed, bytes) - 1);
     struct mapped_piece like = {.node = node, .caller = caller};
     if (last < mapped_count())
-        like.is_arena = mapped_at(last)->is_arena;
+        like.is_pool = mapped_at(last)->is_pool;
     mapped_remove(start, end > new_end ? end : new_end);
     mapped_move(departed, end_of(departed, bytes), start);
     widen(start, end);

@@ -30,8 +30,8 @@
 
 bool resident_init(void); /* once; false: no room */
 
-/* A new mapping.  `is_open`: it may be written to; `is_arena`: as above. */
-void resident_map(const void *start, size_t bytes, bool is_open, bool is_arena, const void *caller);
+/* A new mapping.  `is_open`: it may be written to; `is_pool`: as above. */
+void resident_map(const void *start, size_t bytes, bool is_open, bool is_pool, const void *caller);
 /* Before a range is given back, or something else mapped there. */
 void resident_unmap(const void *start, size_t bytes);
 /* After it became accessible. */

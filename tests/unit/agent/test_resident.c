@@ -115,11 +115,11 @@ static void put_pages(size_t from, size_t count, int protection)
                      page_at(from));
 }
 
-static void map(size_t from, size_t count, bool is_open, bool is_arena)
+static void map(size_t from, size_t count, bool is_open, bool is_pool)
 {
     resident_unmap(page_at(from), count * PAGE);
     put_pages(from, count, is_open ? PROT_READ | PROT_WRITE : PROT_NONE);
-    resident_map(page_at(from), count * PAGE, is_open, is_arena, NULL);
+    resident_map(page_at(from), count * PAGE, is_open, is_pool, NULL);
     fill(is_followed, from, count, true);
     fill(is_writable, from, count, is_open);
 }
@@ -318,7 +318,7 @@ static void a_mapping_is_its_mappers(void **state)
     assert_int_equal(live_of(1), 256 * PAGE);
 }
 
-static void an_arena_is_theirs_who_run(void **state)
+static void a_pool_is_theirs_who_run(void **state)
 {
     (void)state;
     current_node = 1;
@@ -440,7 +440,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(any_sequence_is_counted),     TEST(a_mapping_is_its_mappers),
-        TEST(an_arena_is_theirs_who_run),  TEST(what_goes_before_a_look_is_seen),
+        TEST(a_pool_is_theirs_who_run),    TEST(what_goes_before_a_look_is_seen),
         TEST(ranges_are_set_aside),        TEST(what_was_not_told_is_found_out),
         TEST(a_child_counts_from_nothing), TEST(what_is_touched_while_off_is_nobodys),
     };
