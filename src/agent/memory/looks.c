@@ -29,6 +29,7 @@ struct step {
     uintptr_t start, end;
     uint64_t clock;
     unsigned piece_count;
+    uintptr_t rest_end; /* of the last piece */
 };
 
 static bool is_full(const struct mapped_piece *piece)
@@ -54,7 +55,7 @@ static bool plan(const struct looks *look, const struct mapped_piece *piece, uin
     size_t most = piece->record ? (size_t)MAPPED_STEP_BYTES : look->page_count * looks_page_bytes;
     if (!is_due(piece, look->which) || end <= from || start >= end || start >= to)
         return false;
-    *step = (struct step){start, end, mapped_clock, 1};
+    *step = (struct step){start, end, mapped_clock, 1, end};
     if (piece->record && !is_full(piece)) /* where in it pages are is not known: all of it */
         return true;
     if (step->start < from)
@@ -79,7 +80,7 @@ static bool next_step(const struct looks *look, uintptr_t from, uintptr_t to, un
     while (++i < mapped_count() && step->piece_count < most &&
            plan(look, mapped_at(i), step->end, to, &next) && next.start == step->end &&
            next.end == mapped_at(i)->end && next.end - step->start <= room) {
-        step->end = next.end;
+        step->end = step->rest_end = next.end;
         step->piece_count++;
     }
     return true;
@@ -199,6 +200,14 @@ static void apply_absence(const struct step *step)
         mapped_remove(step->start, step->end);
 }
 
+static bool found_any(const struct looks *look, const struct step *step)
+{
+    for (size_t i = 0; i < (step->end - step->start) / looks_page_bytes; i++)
+        if (look->pages[i] & 1)
+            return true;
+    return false;
+}
+
 bool looks_through(const struct looks *look, uintptr_t *at, uintptr_t to, unsigned steps)
 {
     unsigned most = UINT32_MAX; /* pieces in one step */
@@ -223,7 +232,7 @@ bool looks_through(const struct looks *look, uintptr_t *at, uintptr_t to, unsign
             apply_absence(&step);
         if (!look->has_lock)
             memory_unlock();
-        *at = step.end;
+        *at = look->is_brief && !found_any(look, &step) ? step.rest_end : step.end;
         if (look->until_cpu_ns && os_thread_cpu_ns() > look->until_cpu_ns)
             return false;
     }

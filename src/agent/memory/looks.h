@@ -21,6 +21,7 @@ enum looks_which {
 
 struct looks {
     enum looks_which which;
+    bool is_brief;         /* of what was untouched so far, as long as something is found in it */
     bool is_baseline;      /* what is found is nobody's */
     bool has_lock;         /* and keeps it; else it is taken for each step */
     uint64_t until_cpu_ns; /* by the calling thread's clock; 0: as long as it takes */

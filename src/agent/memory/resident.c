@@ -18,10 +18,11 @@ enum {
     FULL_STEPS = 4,       /* and of what need not be looked at */
     LOOK_NS = 2000000,    /* most CPU time for one look */
     END_NS = 5000000,
-    LOOK_EVERY = 400, /* looks take one such part of the time */
-    PASSES_MAX = 5,   /* without a look while pages are touched */
-    MAPPER_US = 1000, /* mapping counts as so much of running */
-    DEPARTING = 32,   /* ranges that cannot be forgotten at once */
+    BRIEF_TIMES = 600, /* looks take at most one such part of the time each: */
+    ALL_TIMES = 1200,  /* those at what is likely to grow, and those at all */
+    PASSES_MAX = 5,    /* without a look while pages are touched */
+    MAPPER_US = 1000,  /* mapping counts as so much of running */
+    DEPARTING = 32,    /* ranges that cannot be forgotten at once */
 };
 
 static _Atomic uintptr_t lowest = UINTPTR_MAX, highest; /* nothing is followed outside */
@@ -78,50 +79,75 @@ bool resident_lock(void)
 
 static unsigned char sampler_pages[SAMPLER_PAGES];
 
+/* Looks take so much time in all: the next one comes after that many times as long as one took. */
+static uint64_t next_after(uint64_t now_mono_ns, uint64_t began_cpu_ns, unsigned times)
+{
+    return now_mono_ns + (os_thread_cpu_ns() - began_cpu_ns) * times;
+}
+
+/* Allocators use what they have reserved from its start on: where nothing new is found next to what
+ * was there, the rest is left to look_at_all(). */
+static bool look_briefly(struct looks *look)
+{
+    uintptr_t from = 0;
+    uint64_t clock = mapped_clock;
+    if (!resident_lock())
+        return false;
+    runners_find();
+    memory_unlock();
+    look->which = LOOKS_STALE;
+    bool is_done = looks_through(look, &from, LIMBO, UINT32_MAX);
+    from = 0;
+    look->which = LOOKS_GROWN;
+    look->is_brief = true;
+    is_done &= looks_through(look, &from, LIMBO, UINT32_MAX);
+    look->is_brief = false;
+    if (is_done)
+        looks_clock = clock;
+    return is_done;
+}
+
+/* From where the last one came to. */
+static bool look_at_all(struct looks *look)
+{
+    static uintptr_t at, full_at;
+    look->which = LOOKS_FULL;
+    if (looks_through(look, &full_at, LIMBO, FULL_STEPS))
+        full_at = 0;
+    look->which = LOOKS_GROWN;
+    bool is_done = looks_through(look, &at, LIMBO, UINT32_MAX);
+    if (is_done)
+        at = 0;
+    return is_done;
+}
+
 void resident_pass(uint64_t now_mono_ns)
 {
-    static uint64_t next_ns, last_faults, clock;
+    static uint64_t next_brief_ns, next_all_ns, seen, all_seen;
     static unsigned passes;
-    static uintptr_t at, full_at; /* how far the looks have come that are under way */
-    uint64_t faults;
-    if (!atomic_load_explicit(&highest, memory_order_relaxed) || now_mono_ns < next_ns ||
-        records_have_ended())
+    if (!atomic_load_explicit(&highest, memory_order_relaxed) || records_have_ended())
         return;
-    faults = os_faults() + mapped_clock;
-    if (faults == last_faults && !at)
-        return;
-    /* A sample is of the time before it: whoever touches these pages may not have had one yet. */
-    if (!runners_are_new() && ++passes < PASSES_MAX)
-        return;
-    passes = 0;
-    uint64_t began_ns = os_thread_cpu_ns();
+    uint64_t touched = os_faults() + mapped_clock, began_ns = os_thread_cpu_ns();
     struct looks look = {
-        .which = LOOKS_STALE,
         .is_baseline = !atomic_load_explicit(&agent.control->on, memory_order_relaxed),
         .until_cpu_ns = began_ns + LOOK_NS,
         .pages = sampler_pages,
         .page_count = SAMPLER_PAGES,
     };
-    uintptr_t from = 0;
-    if (!at) {
-        clock = mapped_clock;
-        last_faults = faults;
+    /* A sample is of the time before it: whoever touches these pages may not have had one yet. */
+    if (touched != seen && now_mono_ns >= next_brief_ns &&
+        (runners_are_new() || ++passes >= PASSES_MAX)) {
+        passes = 0;
+        seen = look_briefly(&look) ? touched : 0;
+        next_brief_ns = next_after(now_mono_ns, began_ns, BRIEF_TIMES);
     }
-    if (!resident_lock())
-        return;
-    runners_find();
-    memory_unlock();
-    if (!looks_through(&look, &from, LIMBO, UINT32_MAX))
-        last_faults = 0;
-    look.which = LOOKS_GROWN;
-    if (looks_through(&look, &at, LIMBO, UINT32_MAX)) {
-        looks_clock = clock;
-        at = 0;
+    if (touched != all_seen && now_mono_ns >= next_all_ns) {
+        began_ns = os_thread_cpu_ns();
+        look.until_cpu_ns = began_ns + LOOK_NS;
+        if (look_at_all(&look))
+            all_seen = touched;
+        next_all_ns = next_after(now_mono_ns, began_ns, ALL_TIMES);
     }
-    look.which = LOOKS_FULL;
-    if (looks_through(&look, &full_at, LIMBO, FULL_STEPS))
-        full_at = 0;
-    next_ns = now_mono_ns + (os_thread_cpu_ns() - began_ns) * LOOK_EVERY;
 }
 
 __attribute__((noinline)) void resident_end(bool has_lock)

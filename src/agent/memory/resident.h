@@ -9,7 +9,7 @@
  * and a fifth of that for one that is not; giving the same back to the system costs a hundred times
  * as much.  So that the sampler's looks never cost more than a fraction of a percent, the next one
  * comes after some hundred times as long as the last one took; while no page was touched there is
- * none.
+ * none.  Most are brief: next to what is resident already.  The rest is gone through more slowly.
  *
  * Whose memory it is.  Of a mapping that is usable at once: the stack's that mapped it,
  * as with malloc().  Of one that an allocator works with (reserved first, or mapped
@@ -18,8 +18,8 @@
  * looked at that was usable at once, the stack's that mapped it.
  *
  * Contexts: as memory.h says.  The functions for the hooks cost less than a microsecond beside the
- * stack that a new mapping is remembered with.  Where the lock is not to be had a range that goes
- * is set aside and forgotten later, as deferred.h has it for blocks.
+ * stack that a new mapping is remembered with, and the look at what goes.  Where the lock is not to
+ * be had a range that goes is set aside and forgotten later, as deferred.h has it for blocks.
  */
 #ifndef AGENT_MEMORY_RESIDENT_H
 #define AGENT_MEMORY_RESIDENT_H
