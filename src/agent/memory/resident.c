@@ -19,7 +19,8 @@ enum {
     LOOK_NS = 2000000,    /* most CPU time for one look */
     END_NS = 5000000,
     BRIEF_TIMES = 600, /* looks take at most one such part of the time each: */
-    ALL_TIMES = 1200,  /* those at what is likely to grow, and those at all */
+    ALL_TIMES = 1200,  /* those at what is likely to grow, those at all, */
+    OWN_TIMES = 50,    /* and those of the program's threads */
     PASSES_MAX = 5,    /* without a look while pages are touched */
     MAPPER_US = 1000,  /* mapping counts as so much of running */
     DEPARTING = 32,    /* ranges that cannot be forgotten at once */
@@ -240,9 +241,11 @@ void resident_map(const void *start, size_t bytes, bool is_open, bool is_pool, c
     errno = saved;
 }
 
-/* What came since the last look is seen before it goes.  Gives back with the lock, or false. */
+/* What came since the last look is seen before it goes, unless that is asked for so often that it
+ * would cost the program something.  Gives back with the lock, or false. */
 static __attribute__((noinline)) bool look_before(uintptr_t start, uintptr_t end)
 {
+    static _Atomic uint64_t next_ns;
     unsigned char pages[OWN_PAGES]; /* a function of its own for this room on the stack */
     struct looks look = {.which = LOOKS_GROWN, .pages = pages, .page_count = OWN_PAGES};
     if (!resident_lock())
@@ -253,9 +256,14 @@ static __attribute__((noinline)) bool look_before(uintptr_t start, uintptr_t end
     }
     if (records_have_ended() || !looks_any(&look, start, end))
         return true;
+    uint64_t now_ns = os_mono_ns();
+    if (now_ns < atomic_load_explicit(&next_ns, memory_order_relaxed))
+        return true;
+    uint64_t began_ns = os_thread_cpu_ns();
     look.is_baseline = !atomic_load_explicit(&agent.control->on, memory_order_relaxed);
     memory_unlock();
     looks_through(&look, &start, end, LAST_STEPS);
+    atomic_store_explicit(&next_ns, next_after(now_ns, began_ns, OWN_TIMES), memory_order_relaxed);
     return resident_lock();
 }
 
