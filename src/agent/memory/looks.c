@@ -67,23 +67,30 @@ static bool plan(const struct looks *look, const struct mapped_piece *piece, uin
     return true;
 }
 
-/* The next range to be looked at, of several pieces at most.  Under the lock. */
-static bool next_step(const struct looks *look, uintptr_t from, uintptr_t to, unsigned most,
-                      struct step *step)
+/* Take those in that follow it, as far as one call reaches. */
+static void extend(const struct looks *look, size_t index, uintptr_t to, unsigned most,
+                   struct step *step)
 {
-    size_t i = mapped_find(from), room = look->page_count * looks_page_bytes;
-    while (i < mapped_count() && !plan(look, mapped_at(i), from, to, step))
-        i++;
-    if (i >= mapped_count() || mapped_at(i)->start >= to)
-        return false;
+    size_t room = look->page_count * looks_page_bytes;
     struct step next;
-    while (++i < mapped_count() && step->piece_count < most &&
-           plan(look, mapped_at(i), step->end, to, &next) && next.start == step->end &&
-           next.end == mapped_at(i)->end && next.end - step->start <= room) {
+    while (++index < mapped_count() && step->piece_count < most &&
+           plan(look, mapped_at(index), step->end, to, &next) && next.start == step->end &&
+           next.end == mapped_at(index)->end && next.end - step->start <= room) {
         step->end = step->rest_end = next.end;
         step->piece_count++;
     }
-    return true;
+}
+
+/* The next range to be looked at, of `most` pieces at most.  Under the lock. */
+static bool next_step(const struct looks *look, uintptr_t from, uintptr_t to, unsigned most,
+                      struct step *step)
+{
+    for (size_t i = mapped_find(from); i < mapped_count() && mapped_at(i)->start < to; i++)
+        if (plan(look, mapped_at(i), from, to, step)) {
+            extend(look, i, to, most, step);
+            return true;
+        }
+    return false;
 }
 
 /* What was found of a piece that had records before. */
