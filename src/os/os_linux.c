@@ -146,8 +146,8 @@ void *os_reserve(size_t size_bytes)
     return map(NULL, size_bytes, 0);
 }
 
-/* Mappings follow each other downwards from below the stack.  A sixteenth of the way down nobody
- * comes by. */
+/* Mappings follow each other downwards from below the stack.  Half a terabyte further down (less
+ * where addresses are fewer) hardly anybody comes by. */
 void *os_reserve_apart(size_t size_bytes)
 {
     enum { STEP = 1 << 21 };
@@ -155,7 +155,7 @@ void *os_reserve_apart(size_t size_bytes)
     if (!near)
         return NULL;
     os_release(near, STEP);
-    return map((void *)(((uintptr_t)near - (uintptr_t)near / 16) & ~(uintptr_t)(STEP - 1)),
+    return map((void *)(((uintptr_t)near - (uintptr_t)near / 256) & ~(uintptr_t)(STEP - 1)),
                size_bytes, 0);
 }
 
