@@ -8,6 +8,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "agent/cpu/tick.h"
+#include "agent/memory/runners.h"
 #include "fake_python.h"
 
 #include <stdio.h>
@@ -24,6 +25,13 @@ static void *fake_current(void)
 }
 
 /* Nobody forks here. */
+void runners_ran(uint32_t node, bool is_native, uint64_t ns)
+{
+    (void)node;
+    (void)is_native;
+    (void)ns;
+}
+
 void forks_check(void)
 {
 }
@@ -40,7 +48,8 @@ int main(int argc, char **argv)
     int depth = atoi(argv[1]), samples = atoi(argv[2]);
     char directory[] = "/tmp/handler-cost-XXXXXX";
     if (!mkdtemp(directory) || !layout_select(&agent.layout, 0x030c01f0, 0, 0) ||
-        !arena_create(&agent.arena, directory, false) || !tables_init(&agent.tables, &agent.arena))
+        !arena_create(&agent.arena, directory, false, 1) ||
+        !tables_init(&agent.tables, &agent.arena))
         return 1;
     control.on = 1;
     control.cpu_interval_ns = 10000000;

@@ -36,8 +36,8 @@ static pid_t pid_of_name(const char *name)
         return 0;
     unsigned long pid = strtoul(name, &end, 10);
     size_t digits = end[0] == '-' ? strspn(end + 1, "0123456789") : 0;
-    bool is_arena = digits && !strcmp(end + 1 + digits, WIRE_ARENA_SUFFIX);
-    return is_arena && pid <= INT32_MAX ? (pid_t)pid : 0;
+    bool is_pool = digits && !strcmp(end + 1 + digits, WIRE_ARENA_SUFFIX);
+    return is_pool && pid <= INT32_MAX ? (pid_t)pid : 0;
 }
 
 static int list_files(struct entries *list, const char *directory, struct err *err)

@@ -61,7 +61,7 @@ static struct wire_control *map_control(int directory_fd, struct stat *st)
     return NULL;
 }
 
-static bool is_arena_name(const char *name)
+static bool is_pool_name(const char *name)
 {
     size_t length = strlen(name), suffix = strlen(WIRE_ARENA_SUFFIX);
     return isdigit((unsigned char)name[0]) && length > suffix &&
@@ -117,7 +117,7 @@ static void look_inside(struct sessions_entry *entry, DIR *dir, bool same_boot)
         struct stat st;
         if (!fstatat(dirfd(dir), item->d_name, &st, AT_SYMLINK_NOFOLLOW) && S_ISREG(st.st_mode))
             entry->size_bytes += (uint64_t)st.st_blocks * 512;
-        if (is_arena_name(item->d_name))
+        if (is_pool_name(item->d_name))
             add_process(entry, dirfd(dir), item->d_name, same_boot);
     }
     if (entry->process_count) {

@@ -31,9 +31,12 @@ bool os_timer_is_ours(const void *siginfo);
 /* Zeroed private memory that costs nothing until it is touched. */
 void *os_reserve(size_t size_bytes);
 void os_discard(void *memory, size_t size_bytes); /* back to zeroes */
-/* Addresses alone, without memory behind them, and memory for a part of them. */
-void *os_reserve_addresses(size_t size_bytes);
-bool os_commit(void *addresses, size_t size_bytes);
+void os_release(void *memory, size_t size_bytes);
+/* The same where nobody else maps anything, so that it can grow there. */
+void *os_reserve_apart(size_t size_bytes);
+bool os_reserve_at(void *addresses, size_t size_bytes); /* false: something is there already */
+/* How many bytes more the process may map, UINT64_MAX: any number. */
+uint64_t os_address_room(void);
 
 /*
  * Give the calling thread a descriptor table of its own, empty, so that what it
@@ -77,7 +80,12 @@ unsigned os_epoll_watches(int fd, int *fds, unsigned room);
 uint64_t os_peak_rss_bytes(void);
 /* Resident memory, and the part of it that is pages of files and shared memory. */
 uint64_t os_rss_bytes(uint64_t *file_bytes);
-void os_yield(void); /* let another thread run */
+size_t os_page_bytes(void);
+/* Which pages of a range are resident: the lowest bit of a byte for each.  False: some of them are
+ * not mapped. */
+bool os_resident(uintptr_t start, size_t size_bytes, unsigned char *pages);
+uint64_t os_faults(void); /* how many pages the process has touched for the first time, or again */
+void os_yield(void);      /* let another thread run */
 
 /* Sleep so long, or until *word is not 0 and somebody wakes who sleeps there. */
 void os_sleep(uint64_t ns, _Atomic uint32_t *word);

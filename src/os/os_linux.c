@@ -14,6 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MAP_FIXED_NOREPLACE
+#define MAP_FIXED_NOREPLACE 0x100000
+#endif
 #ifndef CLOSE_RANGE_UNSHARE
 #define CLOSE_RANGE_UNSHARE (1u << 1)
 #endif
@@ -119,11 +122,49 @@ bool os_timer_is_ours(const void *siginfo)
     return info->si_code == SI_TIMER && info->si_value.sival_ptr == &timer_mark;
 }
 
+/* The bare calls: the agent stands in front of libc's to follow what the program maps. */
+static void *map(void *address, size_t size_bytes, int flags)
+{
+    int saved = errno;
+    void *memory = (void *)syscall(SYS_mmap, address, size_bytes, PROT_READ | PROT_WRITE,
+                                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    if (memory != MAP_FAILED) /* tables are touched here and there: each page by itself */
+        syscall(SYS_madvise, memory, size_bytes, MADV_NOHUGEPAGE);
+    errno = saved;
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+void os_release(void *memory, size_t size_bytes)
+{
+    int saved = errno;
+    syscall(SYS_munmap, memory, size_bytes);
+    errno = saved;
+}
+
 void *os_reserve(size_t size_bytes)
 {
-    void *memory = mmap(NULL, size_bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    return map(NULL, size_bytes, 0);
+}
+
+/* Mappings follow each other downwards from below the stack.  Half a terabyte further down (less
+ * where addresses are fewer) hardly anybody comes by. */
+void *os_reserve_apart(size_t size_bytes)
+{
+    enum { STEP = 1 << 21 };
+    char *near = map(NULL, STEP, 0);
+    if (!near)
+        return NULL;
+    os_release(near, STEP);
+    return map((void *)(((uintptr_t)near - (uintptr_t)near / 256) & ~(uintptr_t)(STEP - 1)),
+               size_bytes, 0);
+}
+
+bool os_reserve_at(void *addresses, size_t size_bytes)
+{
+    void *memory = map(addresses, size_bytes, MAP_FIXED_NOREPLACE);
+    if (memory && memory != addresses) /* a kernel that does not know the flag */
+        os_release(memory, size_bytes);
+    return memory == addresses;
 }
 
 _Atomic uint32_t *os_fork_mark(void)
@@ -131,7 +172,7 @@ _Atomic uint32_t *os_fork_mark(void)
     enum { MARK_BYTES = 4096 };
     void *page = os_reserve(MARK_BYTES);
     if (page && madvise(page, MARK_BYTES, MADV_WIPEONFORK)) {
-        munmap(page, MARK_BYTES);
+        os_release(page, MARK_BYTES);
         return NULL;
     }
     return page;
@@ -140,21 +181,6 @@ _Atomic uint32_t *os_fork_mark(void)
 void os_discard(void *memory, size_t size_bytes)
 {
     madvise(memory, size_bytes, MADV_DONTNEED);
-}
-
-void *os_reserve_addresses(size_t size_bytes)
-{
-    void *addresses =
-        mmap(NULL, size_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return addresses == MAP_FAILED ? NULL : addresses;
-}
-
-bool os_commit(void *addresses, size_t size_bytes)
-{
-    int saved = errno;
-    bool ok = !mprotect(addresses, size_bytes, PROT_READ | PROT_WRITE);
-    errno = saved;
-    return ok;
 }
 
 bool os_private_descriptors(void)
@@ -384,26 +410,63 @@ uint64_t os_peak_rss_bytes(void)
 }
 
 /* statm begins: size, resident, shared (files and shared memory), in pages. */
-uint64_t os_rss_bytes(uint64_t *file_bytes)
+static bool read_statm(uint64_t bytes[static 3])
 {
     char text[128];
-    uint64_t pages[3] = {0};
     bool negative;
-    *file_bytes = 0;
     int saved = errno, fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
     if (fd >= 0)
         close(fd);
     errno = saved;
     if (n <= 0)
-        return 0;
+        return false;
     text[n] = '\0';
     const char *at = text;
-    for (int i = 0; i < 3; i++)
-        at = parse_number(at, &pages[i], &negative);
-    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
-    *file_bytes = pages[2] * page_bytes;
-    return pages[1] * page_bytes;
+    for (int i = 0; i < 3; i++) {
+        at = parse_number(at, &bytes[i], &negative);
+        bytes[i] *= os_page_bytes();
+    }
+    return true;
+}
+
+uint64_t os_rss_bytes(uint64_t *file_bytes)
+{
+    uint64_t bytes[3] = {0};
+    if (!read_statm(bytes))
+        bytes[1] = bytes[2] = 0;
+    *file_bytes = bytes[2];
+    return bytes[1];
+}
+
+uint64_t os_address_room(void)
+{
+    struct rlimit limit;
+    uint64_t bytes[3];
+    if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY || !read_statm(bytes))
+        return UINT64_MAX;
+    return limit.rlim_cur > bytes[0] ? limit.rlim_cur - bytes[0] : 0;
+}
+
+size_t os_page_bytes(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+bool os_resident(uintptr_t start, size_t size_bytes, unsigned char *pages)
+{
+    int saved = errno;
+    bool ok = !mincore((void *)start, size_bytes, pages);
+    errno = saved;
+    return ok;
+}
+
+uint64_t os_faults(void)
+{
+    struct rusage usage;
+    if (getrusage(RUSAGE_SELF, &usage))
+        return 0;
+    return (uint64_t)usage.ru_minflt + (uint64_t)usage.ru_majflt;
 }
 
 void os_yield(void)

@@ -66,14 +66,23 @@ void os_discard(void *memory, size_t size_bytes)
 {
 }
 
-void *os_reserve_addresses(size_t size_bytes)
+void os_release(void *memory, size_t size_bytes)
+{
+}
+
+void *os_reserve_apart(size_t size_bytes)
 {
     return NULL;
 }
 
-bool os_commit(void *addresses, size_t size_bytes)
+bool os_reserve_at(void *addresses, size_t size_bytes)
 {
     return false;
+}
+
+uint64_t os_address_room(void)
+{
+    return UINT64_MAX;
 }
 
 bool os_private_descriptors(void)
@@ -126,6 +135,21 @@ uint64_t os_peak_rss_bytes(void)
 uint64_t os_rss_bytes(uint64_t *file_bytes)
 {
     *file_bytes = 0;
+    return 0;
+}
+
+size_t os_page_bytes(void)
+{
+    return 4096;
+}
+
+bool os_resident(uintptr_t start, size_t size_bytes, unsigned char *pages)
+{
+    return false;
+}
+
+uint64_t os_faults(void)
+{
     return 0;
 }
 

@@ -136,6 +136,7 @@ static const struct json_fields leak_fields = FIELDS(leak_list);
 static const struct json_field resident_list[] = {
     {"allocator_slack_mb", AMOUNT, AT(profile_process, slack_mb)},
     {"mapped_live_mb", AMOUNT, AT(profile_process, mapped_live_mb)},
+    {"mapped_reserved_mb", AMOUNT, AT(profile_process, mapped_reserved_mb)},
     {"native_live_mb", AMOUNT, AT(profile_process, native_live_mb)},
     {"other_mb", AMOUNT, AT(profile_process, other_mb)},
     {"python_live_mb", AMOUNT, AT(profile_process, python_live_mb)},

@@ -519,6 +519,7 @@ static void put_resident(struct json_out *out, const struct profile_process *pro
     json_out_object(out);
     key_real(out, "allocator_slack_mb", process->slack_mb);
     key_real(out, "mapped_live_mb", process->mapped_live_mb);
+    key_real(out, "mapped_reserved_mb", process->mapped_reserved_mb);
     key_real(out, "native_live_mb", process->native_live_mb);
     key_real(out, "other_mb", process->other_mb);
     key_real(out, "python_live_mb", process->python_live_mb);

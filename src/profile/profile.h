@@ -162,6 +162,7 @@ struct profile_process {
      * (docs/format.md "Resident"). */
     double rss_mb, start_rss_mb, python_live_mb, native_live_mb, mapped_live_mb, slack_mb, other_mb,
         untouched_mb;
+    double mapped_reserved_mb; /* the size of what mapped_live_mb is the resident part of */
 };
 
 struct profile_loss {

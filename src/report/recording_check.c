@@ -47,6 +47,7 @@ static const struct header_number {
     NUMBER(memory.look.live_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.look.live_python_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.look.live_mapped_bytes, 0, WIRE_BYTES_MAX),
+    NUMBER(memory.reserved_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.foot_stride, 1, WIRE_STRIDE_MAX),
     NUMBER(memory.calls, 0, WIRE_COUNT_MAX),
 };

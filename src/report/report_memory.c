@@ -272,6 +272,7 @@ void report_memory_resident(struct report *report, const struct wire_header *hea
     row->start_rss_mb = in_mb(&memory->start_rss_bytes);
     row->python_live_mb = in_mb(&look->live_python_bytes);
     row->mapped_live_mb = in_mb(&look->live_mapped_bytes);
+    row->mapped_reserved_mb = in_mb(&memory->reserved_bytes);
     double blocks = row->python_live_mb + row->mapped_live_mb;
     row->native_live_mb = fmax(in_mb(&look->live_bytes) - blocks, 0);
     blocks += row->native_live_mb;

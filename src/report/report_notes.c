@@ -129,6 +129,9 @@ void report_notes_add(struct report *report, const struct recording *recording)
     for (int k = 0; k < WIRE_SECTIONS; k++)
         report->dropped[k] += recording->sections[k].dropped;
     note_python(report, &recording->header);
+    if (atomic_load(&recording->header.flags) & WIRE_PROCESS_CRAMPED)
+        report_note(report, "little address space is left to the program (ulimit -v): fewer stacks "
+                            "than usual are kept apart");
     if (atomic_load(&recording->header.flags) & WIRE_PROCESS_CONFINED)
         report->confined++;
     note_damage(report, recording);

@@ -109,6 +109,7 @@ enum wire_header_flags {
     WIRE_PROCESS_MEMORY = 1u << 4,         /* memory is followed */
     WIRE_PROCESS_NO_OBJECTS = 1u << 5,     /* small Python objects are not: the interpreter's
                                               allocator does not hand them to malloc */
+    WIRE_PROCESS_CRAMPED = 1u << 8,        /* little address space: sections hold less than usual */
     WIRE_PROCESS_CONFINED = 1u << 7,       /* recording ended when it installed a seccomp filter */
     WIRE_PROCESS_HIDDEN_OBJECTS = 1u << 6, /* for some time they were not: another hook was put in
                                               front of the allocator */
@@ -149,7 +150,8 @@ struct wire_memory {
     struct wire_look look;                              /* the last one */
     _Atomic uint64_t foot_stride;                       /* as log_stride, of section foot */
     _Atomic uint64_t calls; /* of allocating and copying functions that passed ours, estimated */
-    _Atomic uint64_t sample_ns; /* time that taking and ending samples took, estimated */
+    _Atomic uint64_t sample_ns;      /* time that taking and ending samples took, estimated */
+    _Atomic uint64_t reserved_bytes; /* the size of what is mapped, resident or not, at `look` */
 };
 enum { WIRE_LARGE_LEAST = 65536 };
 
@@ -292,7 +294,7 @@ enum wire_site_kind {
     WIRE_SITE_NONE, /* not published */
     WIRE_SITE_PYTHON,
     WIRE_SITE_NATIVE,
-    WIRE_SITE_MAPPED, /* anonymous mmap; counts as native */
+    WIRE_SITE_MAPPED, /* anonymous mmap, by what is resident; counts as native */
     WIRE_SITE_COPY,   /* memcpy and memmove: `allocated_bytes` are the bytes copied */
     WIRE_SITE_KINDS,
 };

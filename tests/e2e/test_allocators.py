@@ -127,34 +127,6 @@ def test_allocator_in_the_program(scalene, options, tmp_path):
     assert (result.returncode, result.stdout) == (0, "followed\n"), result.stderr
 
 
-def test_mappings_are_followed(scalene, python, tmp_path):
-    program = tmp_path / "maps.py"
-    program.write_text(
-        "import ctypes\n"
-        "libc, size, word = ctypes.CDLL(None), 64 << 20, ctypes.c_size_t\n"
-        "libc.mmap.restype = libc.mremap.restype = ctypes.c_void_p\n"
-        "def new(place=None, protection=3, flags=0x22):\n"
-        "    return word(libc.mmap(place, word(size), protection, flags, -1, word(0)))\n"
-        "kept = new()\n"
-        "replaced = new()\n"
-        "again = new(replaced, flags=0x32)\n"
-        "given_back = new()\n"
-        "hollow = new(given_back, protection=0, flags=0x32)\n"
-        "freed = new()\n"
-        "libc.munmap(freed, word(size))\n"
-        "reserved = new(protection=0)\n"
-        "small = new()\n"
-        "large = libc.mremap(small, word(size), word(2 * size), 1)\n"
-    )
-    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
-    memory = profile["processes"][0]["memory"]
-    assert memory["mapped_live_mb"] == pytest.approx(4 * 64, rel=0.001)
-    lines = profile["files"][str(program)]["lines"]
-    assert lines[14]["n_live_mb"] == pytest.approx(64, rel=0.01)
-    assert lines[4]["n_malloc_mb"] == pytest.approx(6 * 64, rel=0.01)
-    assert lines[4]["native_library"]
-
-
 def test_killed_threads(scalene, newest_python, tmp_path):
     """SIGKILL loses no more than what a thread allocated since its last sample."""
     threads, count, size = 8, 5000, 1000 + 33

@@ -190,6 +190,47 @@ def test_limits(both, condition):
     assert_same(plain, both.profiled(LIMITED, preexec_fn=set_up))
 
 
+# Where the address space is limited the program has it first: what it can map alone it can map under the profiler.
+ADDRESSES = """\
+with open("/proc/self/status") as stream:
+    size = [int(line.split()[1]) for line in stream if line.startswith("VmSize")][0]
+import sys
+block = bytearray(int(sys.argv[1]) << 20)
+print(size)
+"""
+ROOM = {  # of addresses, and how much of it the program uses at once, in MB; what is recorded then
+    "much": (700, 400, True),
+    "some": (300, 150, True),
+    "little": (230, 150, True),
+    "very little": (110, 50, False),
+}
+
+
+@pytest.mark.parametrize("room", ROOM)
+def test_limited_addresses(both, room):
+    limit_mb, used_mb, is_followed = ROOM[room]
+    program = both.directory / "addresses.py"
+    program.write_text(ADDRESSES)
+    set_up = limit(resource.RLIMIT_AS, limit_mb << 20)
+    plain = both.plain(program, str(used_mb), preexec_fn=set_up)
+    profiled = both.profiled(program, str(used_mb), preexec_fn=set_up)
+    assert (plain.status, profiled.status) == (0, 0), profiled
+    assert int(profiled.stdout) - int(plain.stdout) < (limit_mb << 10) / 8
+    memory = profiled.profile["processes"][0]["memory"]
+    assert (memory is not None) == is_followed
+    assert any("address space" in note for note in profiled.profile["notes"]) == (room != "much")
+    if is_followed:
+        assert profiled.profile["max_footprint_mb"] >= used_mb
+
+
+@pytest.mark.parametrize("options, most_mb", [([], 45), (["--cpu-only"], 25)], ids=["memory", "cpu only"])
+def test_few_addresses_are_taken(both, options, most_mb):
+    program = both.directory / "addresses.py"
+    program.write_text(ADDRESSES)
+    plain, profiled = both.plain(program, "1"), both.profiled(program, "1", options=options)
+    assert (int(profiled.stdout) - int(plain.stdout)) / 1024 < most_mb
+
+
 def test_deleted_directory(newest, tmp_path):
     gone = tmp_path / "gone"
 

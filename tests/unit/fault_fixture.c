@@ -36,12 +36,9 @@ static int is_asked(const char *name, const void *caller)
 void *mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset)
 {
     REAL(mmap64);
-    if ((is_asked("mmap", CALLER()) && fd < 0) || (is_asked("map-arena", CALLER()) && fd >= 0)) {
-        /* The control page is small; the arena and the tables are not. */
-        if (length > 65536) {
-            errno = ENOMEM;
-            return MAP_FAILED;
-        }
+    if (is_asked("map-arena", CALLER()) && length > 65536) { /* the control page is small */
+        errno = ENOMEM;
+        return MAP_FAILED;
     }
     return real(address, length, protection, flags, fd, offset);
 }
@@ -105,6 +102,10 @@ long syscall(long number, ...)
         errno = EAGAIN;
         return -1;
     }
+    if (number == SYS_mmap && a[1] > 65536 && is_asked("mmap", CALLER())) {
+        errno = ENOMEM;
+        return -1;
+    }
     return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
 
@@ -124,7 +125,10 @@ __attribute__((constructor)) static void make_fork_slow(void)
 
 void *map_pages(size_t size)
 {
-    return mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages != MAP_FAILED)
+        memset(pages, 1, size);
+    return pages;
 }
 
 int unmap_later(void *address, size_t size, unsigned delay_us)

@@ -20,6 +20,7 @@ struct agent {
     _Atomic bool has_sampler; /* the wait sampler runs */
     const char *session;      /* directory */
     struct wire_control *control;
+    bool with_memory; /* it is followed, if there is room for that */
     struct arena arena;
     struct tables tables;
 

@@ -12,14 +12,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A section's place has room for all it may hold (about 23 MB, 11 more with memory); first: what is
- * backed at once. */
+/* A section's place has room for all it may hold (about 17 MB, 11 more with memory), or for a part
+ * of that; first: what is backed at once. */
 static const struct section_plan {
     uint32_t first;
     bool memory;
 } plans[WIRE_SECTIONS] = {
     [WIRE_BLOB] = {128 << 10, false}, [WIRE_CODE] = {512, false}, [WIRE_NODE] = {4096, false},
-    [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {256, false},
+    [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {128, false},
     [WIRE_MODULE] = {64, true},       [WIRE_SITE] = {1024, true}, [WIRE_BLOCK] = {8192, true},
     [WIRE_FOOT] = {4096, true},
 };
@@ -66,13 +66,13 @@ static int create_file(struct arena *arena, const char *directory)
     return -1;
 }
 
-bool arena_create(struct arena *arena, const char *directory, bool with_memory)
+bool arena_create(struct arena *arena, const char *directory, bool with_memory, unsigned part)
 {
     uint64_t offsets[WIRE_SECTIONS], total = WIRE_HEADER_BYTES;
     int sections = 0;
     for (int i = 0; i < WIRE_SECTIONS && (with_memory || !plans[i].memory); i++) {
         offsets[i] = total;
-        total += page_up((uint64_t)wire_limits[i].records_max * wire_limits[i].record_bytes);
+        total += page_up((uint64_t)wire_limits[i].records_max / part * wire_limits[i].record_bytes);
         sections++;
     }
     /* Beyond RLIMIT_FSIZE the kernel would send SIGXFSZ: rather do without. */
@@ -101,7 +101,7 @@ bool arena_create(struct arena *arena, const char *directory, bool with_memory)
         header->sections[i] = (struct wire_section){
             .offset = offsets[i],
             .record_bytes = wire_limits[i].record_bytes,
-            .capacity = wire_limits[i].records_max,
+            .capacity = wire_limits[i].records_max / part,
             .committed = plans[i].first,
             .used = 1, /* 0 means "none" */
         };

@@ -17,9 +17,10 @@ struct arena {
     char path[512];
 };
 
-/* Create and map the file in `directory`, with the sections for memory or without.  Not from a
- * handler (it makes system calls that block). */
-bool arena_create(struct arena *arena, const char *directory, bool with_memory);
+/* Create and map the file in `directory`, with the sections for memory or without, each with room
+ * for one `part`th (1 to 8) of what it may hold.  Not from a handler (it makes system calls that
+ * block). */
+bool arena_create(struct arena *arena, const char *directory, bool with_memory, unsigned part);
 void arena_unmap(struct arena *arena);
 
 bool arena_wants_more(const struct arena *arena);

@@ -104,11 +104,42 @@ static void fill_command(struct wire_header *header)
     close(fd);
 }
 
+/*
+ * What we take of the process's address space.  Where that is limited (ulimit -v) the
+ * program comes first: what is left is the program's but for a part, and if that is too little
+ * for all, there are smaller tables, or memory is not followed, or nothing is recorded.
+ */
+static const struct plan {
+    uint64_t bytes; /* mapped, about */
+    bool with_memory;
+    unsigned part; /* of what the arena could hold */
+} plans[] = {
+    {40 << 20, true, 1},
+    {20 << 20, false, 1},
+    {15 << 20, true, 8},
+    {5 << 20, false, 8},
+};
+enum { PLANS = sizeof plans / sizeof *plans, ROOM_PART = 8 };
+static const struct plan *plan; /* NULL: none fits */
+
+static void choose_plan(void)
+{
+    bool is_wanted = agent.control->allocation_window_bytes != 0;
+    uint64_t room = os_address_room() / ROOM_PART;
+    for (int i = 0; i < PLANS && !plan; i++) {
+        bool fits = plans[i].bytes <= room;
+        /* Rather all of memory in small tables than none in large ones. */
+        if (fits && (plans[i].with_memory == is_wanted || (is_wanted && plans[i].part > 1)))
+            plan = &plans[i];
+    }
+    agent.with_memory = plan && plan->with_memory;
+}
+
 bool start_arena(uint32_t flags)
 {
     agent.main_tstate = (uintptr_t)agent.current_tstate();
-    if (atomic_load(&agent.control->closed) ||
-        !arena_create(&agent.arena, agent.session, agent.control->allocation_window_bytes != 0))
+    if (atomic_load(&agent.control->closed) || !plan ||
+        !arena_create(&agent.arena, agent.session, plan->with_memory, plan->part))
         return false;
     struct wire_header *header = agent.arena.header;
     header->pid = getpid();
@@ -119,7 +150,7 @@ bool start_arena(uint32_t flags)
     agent.is_first = !(flags & WIRE_PROCESS_FORKED) && getppid() == agent.control->launcher_pid;
     header->flags =
         flags | (agent.is_first ? WIRE_PROCESS_FIRST : 0) |
-        (agent.regions.jit ? WIRE_PROCESS_JIT : 0) |
+        (plan->part > 1 ? WIRE_PROCESS_CRAMPED : 0) | (agent.regions.jit ? WIRE_PROCESS_JIT : 0) |
         (agent.has_layout && agent.layout.free_threaded ? WIRE_PROCESS_FREE_THREADED : 0);
     header->start_real_ns = os_real_ns();
     header->start_mono_ns = os_mono_ns();
@@ -137,6 +168,7 @@ static void begin(void)
 {
     int saved = errno;
     agent.tables.filter = &agent.control->filter;
+    choose_plan();
     if (start_arena(0) && tables_init(&agent.tables, &agent.arena) && threads_init() &&
         signals_install() && forks_init()) {
         atomic_store(&agent.active, true);

@@ -25,7 +25,9 @@ enum {
     CREDIT_NS = 3000000, /* what they may cost before that is looked at: the first are dear */
 };
 
-static struct thread *threads;
+/* Room for so many threads is made at once: all that there can be would be 76 MB of addresses. */
+enum { CHUNK = 32 };
+static _Atomic(struct thread *) chunks[THREADS_MAX / CHUNK];
 static _Atomic unsigned used_count;
 static _Atomic unsigned free_hint; /* start searching here */
 static pthread_key_t end_key;
@@ -40,7 +42,24 @@ struct thread *threads_self(void)
 
 struct thread *threads_at(unsigned index)
 {
-    return &threads[index];
+    return &atomic_load_explicit(&chunks[index / CHUNK], memory_order_acquire)[index % CHUNK];
+}
+
+/* Of one that may never have been taken.  False: no room. */
+static bool make_room(unsigned index)
+{
+    _Atomic(struct thread *) *chunk = &chunks[index / CHUNK];
+    struct thread *there = atomic_load_explicit(chunk, memory_order_acquire);
+    if (there)
+        return true;
+    struct thread *made = os_reserve(sizeof *made * CHUNK);
+    if (!made)
+        return false;
+    for (unsigned i = 0; i < CHUNK; i++)
+        made[i].index = index / CHUNK * CHUNK + i;
+    if (!atomic_compare_exchange_strong(chunk, &there, made)) /* another thread was faster */
+        os_release(made, sizeof *made * CHUNK);
+    return true;
 }
 
 unsigned threads_used(void)
@@ -53,7 +72,9 @@ static struct thread *take(void)
     unsigned start = atomic_load_explicit(&free_hint, memory_order_relaxed);
     for (unsigned i = 0; i < THREADS_MAX; i++) {
         unsigned index = (start + i) % THREADS_MAX;
-        struct thread *thread = &threads[index];
+        if (!make_room(index))
+            break;
+        struct thread *thread = threads_at(index);
         uint32_t expected = THREAD_FREE;
         if (atomic_load_explicit(&thread->state, memory_order_relaxed) == THREAD_FREE &&
             atomic_compare_exchange_strong(&thread->state, &expected, THREAD_TAKEN)) {
@@ -70,7 +91,7 @@ static struct thread *take(void)
 
 void threads_free(struct thread *thread)
 {
-    atomic_store_explicit(&free_hint, (unsigned)(thread - threads), memory_order_relaxed);
+    atomic_store_explicit(&free_hint, thread->index, memory_order_relaxed);
     atomic_store(&thread->state, THREAD_FREE);
 }
 
@@ -210,9 +231,8 @@ AGENT_EXPORT int pthread_create(pthread_t *ident, const pthread_attr_t *attribut
 
 bool threads_init(void)
 {
-    threads = os_reserve(sizeof *threads * THREADS_MAX);
     has_end_key = !pthread_key_create(&end_key, end);
-    return threads != NULL;
+    return make_room(0);
 }
 
 void threads_add_main(void)
@@ -231,8 +251,8 @@ void threads_add_main(void)
 void threads_stop(void)
 {
     for (unsigned i = 0; i < threads_used(); i++)
-        if (atomic_load(&threads[i].state) == THREAD_LIVE)
-            delete_timer(&threads[i]);
+        if (atomic_load(&threads_at(i)->state) == THREAD_LIVE)
+            delete_timer(threads_at(i));
 }
 
 /* Timers are not inherited; descriptors are numbers of a table that only the parent has. */
@@ -240,7 +260,7 @@ void threads_in_child(bool is_recorded)
 {
     unsigned used = threads_used();
     for (unsigned i = 0; i < used; i++) {
-        struct thread *thread = &threads[i];
+        struct thread *thread = threads_at(i);
         thread->seen_serial = 0;
         thread->syscall_fd = thread->delay_fd = -1;
         atomic_store(&thread->state, THREAD_FREE);

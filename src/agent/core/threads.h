@@ -81,6 +81,8 @@ struct thread {
     /* (own) of calls that we stand in front of, which the handler may interrupt */
     struct known_stack known_stacks[KNOWN_STACKS];
     struct py_frame memory_frames[PY_FRAMES_MAX];
+
+    unsigned index; /* of the entry, for threads_at() */
 };
 
 /* The calling thread's entry; NULL in threads we do not know. */

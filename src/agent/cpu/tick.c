@@ -4,6 +4,7 @@
 #include "agent/core/kin.h"
 #include "agent/core/timeline.h"
 #include "agent/cpu/owner.h"
+#include "agent/memory/runners.h"
 #include "os/guard.h"
 #include "os/os.h"
 
@@ -125,6 +126,7 @@ void tick_sample(struct thread *thread, const void *ucontext)
         atomic_store_explicit(&thread->last_node, node, memory_order_relaxed);
         kin_see(thread, node, kind);
         timeline_add(&thread->log, thread->record, node, kind, os_mono_ns(), weight);
+        runners_ran(node, kind != WIRE_CPU_PYTHON, weight);
         if (thread->record) {
             struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);
             atomic_store_explicit(&record->cpu_ns, now - thread->begin_cpu_ns,

@@ -1,17 +1,17 @@
 /*
- * Anonymous memory that code of the program maps by itself: mmap(), munmap() and
- * mremap(), interposed.  libc's allocator and thread stacks do not come through
- * here, so nothing is counted twice; mappings of CPython's object allocator and
- * of another malloc in the process are left out for that reason.  Address space
- * that is only reserved is not memory yet and does not count.
+ * Anonymous memory that code of the program maps by itself: mmap() and what
+ * changes a mapping, interposed.  libc's allocator and thread stacks do not come
+ * through here, so nothing is counted twice; mappings of CPython's object allocator
+ * and of another malloc in the process are left out for that reason.  What of a
+ * mapping counts, and for whom, is resident.c's.
  */
 #undef _FILE_OFFSET_BITS /* it would make mmap() another name of mmap64(): both are defined here   \
                           */
 #include "agent/hooks/mappings.h"
 #include "agent/core/agent.h"
 #include "agent/hooks/heap.h"
-#include "agent/memory/blocks.h"
 #include "agent/memory/memory.h"
+#include "agent/memory/resident.h"
 
 #include <dlfcn.h>
 #include <stdarg.h>
@@ -39,57 +39,54 @@ static void *ask_mremap(void *old, size_t old_size, size_t new_size, int flags, 
     return (void *)syscall(SYS_mremap, old, old_size, new_size, flags, wanted);
 }
 
+static int ask_mprotect(void *address, size_t size, int protection)
+{
+    return (int)syscall(SYS_mprotect, address, size, protection);
+}
+
+static int ask_madvise(void *address, size_t size, int advice)
+{
+    return (int)syscall(SYS_madvise, address, size, advice);
+}
+
 static void *(*next_mmap)(void *, size_t, int, int, int, off64_t) = ask_mmap;
 static int (*next_munmap)(void *, size_t) = ask_munmap;
 static void *(*next_mremap)(void *, size_t, size_t, int, ...) = ask_mremap;
+static int (*next_mprotect)(void *, size_t, int) = ask_mprotect;
+static int (*next_madvise)(void *, size_t, int) = ask_madvise;
 
 void mappings_init(void)
 {
     void *found[] = {dlsym(RTLD_NEXT, "mmap64"), dlsym(RTLD_NEXT, "munmap"),
-                     dlsym(RTLD_NEXT, "mremap")};
+                     dlsym(RTLD_NEXT, "mremap"), dlsym(RTLD_NEXT, "mprotect"),
+                     dlsym(RTLD_NEXT, "madvise")};
     if (found[0])
         *(void **)&next_mmap = found[0];
     if (found[1])
         *(void **)&next_munmap = found[1];
     if (found[2])
         *(void **)&next_mremap = found[2];
-}
-
-static void record(const void *block, size_t grown, size_t size, const void *caller)
-{
-    struct memory_sample sample = {
-        .kind = WIRE_SITE_MAPPED,
-        .caller = caller,
-        .bytes = grown,
-        .from = size - grown,
-        .count = 1,
-        .exact = true,
-    };
-    memory_record(block, &sample);
+    if (found[3])
+        *(void **)&next_mprotect = found[3];
+    if (found[4])
+        *(void **)&next_madvise = found[4];
 }
 
 /* Is this the program's own memory, which nobody else counts? */
-static bool is_followed(size_t size, int protection, int flags, const void *caller)
+static bool is_followed(size_t size, int flags, const void *caller)
 {
-    return size >= WIRE_LARGE_LEAST && (flags & MAP_ANONYMOUS) && !(flags & MAP_NORESERVE) &&
-           (protection & PROT_WRITE) && memory_is_ready() &&
+    return size >= WIRE_LARGE_LEAST && (flags & MAP_ANONYMOUS) && memory_is_ready() &&
            !py_range_has(&agent.regions.interpreter, (uintptr_t)caller) &&
            !heap_is_allocator(caller);
-}
-
-/* A mapping that is given back piece by piece counts as gone with its first page. */
-static void forget_at(void *address)
-{
-    if (blocks_has(address))
-        memory_forget_mapping(address);
 }
 
 static void *map_followed(void *address, size_t size, int protection, int flags, int fd,
                           off64_t offset, const void *caller)
 {
     void *block = next_mmap(address, size, protection, flags, fd, offset);
+    bool is_open = protection & PROT_WRITE;
     if (block != MAP_FAILED)
-        record(block, size, size, caller);
+        resident_map(block, size, is_open, !is_open || flags & MAP_NORESERVE, caller);
     return block;
 }
 
@@ -98,8 +95,8 @@ AGENT_EXPORT void *mmap64(void *address, size_t size, int protection, int flags,
                           off64_t offset)
 {
     if (flags & MAP_FIXED) /* takes the place of what was there */
-        forget_at(address);
-    if (is_followed(size, protection, flags, __builtin_return_address(0)))
+        resident_unmap(address, size);
+    if (is_followed(size, flags, __builtin_return_address(0)))
         return map_followed(address, size, protection, flags, fd, offset,
                             __builtin_return_address(0));
     return next_mmap(address, size, protection, flags, fd, offset);
@@ -108,8 +105,8 @@ AGENT_EXPORT void *mmap64(void *address, size_t size, int protection, int flags,
 AGENT_EXPORT void *mmap(void *address, size_t size, int protection, int flags, int fd, off_t offset)
 {
     if (flags & MAP_FIXED) /* takes the place of what was there */
-        forget_at(address);
-    if (is_followed(size, protection, flags, __builtin_return_address(0)))
+        resident_unmap(address, size);
+    if (is_followed(size, flags, __builtin_return_address(0)))
         return map_followed(address, size, protection, flags, fd, offset,
                             __builtin_return_address(0));
     return next_mmap(address, size, protection, flags, fd, offset);
@@ -117,8 +114,32 @@ AGENT_EXPORT void *mmap(void *address, size_t size, int protection, int flags, i
 
 AGENT_EXPORT int munmap(void *address, size_t size)
 {
-    forget_at(address);
+    resident_unmap(address, size);
     return next_munmap(address, size);
+}
+
+AGENT_EXPORT int mprotect(void *address, size_t size, int protection)
+{
+    int result = next_mprotect(address, size, protection);
+    if (!result && protection & PROT_WRITE)
+        resident_open(address, size);
+    return result;
+}
+
+/* Pages that are only free to be taken (MADV_FREE) are there until the system wants them. */
+static bool gives_back(int advice)
+{
+    return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE;
+}
+
+AGENT_EXPORT int madvise(void *address, size_t size, int advice)
+{
+    if (gives_back(advice))
+        resident_before_discard(address, size);
+    int result = next_madvise(address, size, advice);
+    if (!result && gives_back(advice))
+        resident_discard(address, size);
+    return result;
 }
 
 AGENT_EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags, ...)
@@ -129,16 +150,13 @@ AGENT_EXPORT void *mremap(void *old, size_t old_size, size_t new_size, int flags
         va_start(rest, flags);
         wanted = va_arg(rest, void *);
         va_end(rest);
+        resident_unmap(wanted, new_size);
     }
-    uint32_t records = 0;
-    if (blocks_has(old) && !memory_detach(old, &records))
-        memory_forget_mapping(old); /* it is no longer known where it goes */
+    uintptr_t departed = resident_depart(old, old_size);
     void *block = next_mremap(old, old_size, new_size, flags, wanted);
-    if (!records)
-        return block;
     bool moved = block != MAP_FAILED;
-    memory_attach(moved ? block : old, records, moved ? new_size : old_size);
-    if (moved && new_size > old_size && memory_is_ready())
-        record(block, new_size - old_size, new_size, __builtin_return_address(0));
+    if (departed)
+        resident_arrive(departed, old_size, moved ? block : old, moved ? new_size : old_size,
+                        __builtin_return_address(0));
     return block;
 }

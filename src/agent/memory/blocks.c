@@ -9,8 +9,9 @@
 enum {
     CLASSES = 5, /* 64 << 0 to 64 << 4 */
     CLASS_LEAST_SHIFT = 6,
-    SLOTS = 65536, /* of each class */
-    COMMIT_BYTES = 64 * 1024,
+    SLOTS = 65536,      /* of each class, at most, */
+    SHELF_SLOTS = 1024, /* and on a shelf */
+    SHELF_BYTES = ((1 << CLASSES) - 1) * SHELF_SLOTS << CLASS_LEAST_SHIFT,
     BUCKETS = 32768,
     BUCKET_BLOCKS = 8, /* addresses in a cache line */
 };
@@ -32,7 +33,6 @@ static uint32_t *records;                       /* parallel to the addresses in 
 static _Atomic uint64_t in_use[BUCKETS / 64];   /* a bit for each bucket that is not empty */
 static uint32_t free_head[CLASSES];             /* index + 1 */
 static uint32_t fresh[CLASSES];                 /* slots from here on were never used */
-static size_t committed[CLASSES];               /* bytes */
 static uint64_t is_taken[CLASSES * SLOTS / 64]; /* for checks alone: a bit for each slot */
 static const size_t infos_bytes = sizeof *infos * CLASSES * SLOTS;
 static const size_t buckets_bytes = sizeof *buckets * BUCKETS;
@@ -43,10 +43,10 @@ static size_t class_bytes(unsigned class)
     return (size_t)1 << (CLASS_LEAST_SHIFT + class);
 }
 
-/* Classes follow each other, each twice the size of the one before. */
+/* On a shelf classes follow each other, each twice the size of the one before. */
 static size_t class_offset(unsigned class)
 {
-    return (class_bytes(class) - class_bytes(0)) * SLOTS;
+    return (class_bytes(class) - class_bytes(0)) * SHELF_SLOTS;
 }
 
 static unsigned class_for(size_t size_bytes)
@@ -58,21 +58,21 @@ static unsigned class_for(size_t size_bytes)
 
 static unsigned class_of(size_t offset)
 {
-    size_t unit = offset / ((size_t)SLOTS << CLASS_LEAST_SHIFT) + 1; /* 1, 2-3, 4-7, ... */
+    size_t unit =
+        offset % SHELF_BYTES / (SHELF_SLOTS << CLASS_LEAST_SHIFT) + 1; /* 1, 2-3, 4-7, ... */
     return (unsigned)(63 - __builtin_clzl(unit));
 }
 
 bool blocks_init(void)
 {
-    size_t bytes = class_offset(CLASSES);
     infos = os_reserve(infos_bytes);
     buckets = os_reserve(buckets_bytes);
     records = os_reserve(records_bytes);
-    uintptr_t start = (uintptr_t)os_reserve_addresses(bytes + BLOCKS_SLOT_MAX);
+    uintptr_t start = (uintptr_t)os_reserve_apart(SHELF_BYTES);
     if (!infos || !buckets || !records || !start)
         return false;
-    blocks_range.start = (start + BLOCKS_SLOT_MAX - 1) & ~(uintptr_t)(BLOCKS_SLOT_MAX - 1);
-    blocks_range.bytes = bytes;
+    blocks_range.start = start;
+    atomic_store(&blocks_range.bytes, SHELF_BYTES);
     return true;
 }
 
@@ -118,18 +118,18 @@ static struct slot_info *info_of(const void *slot)
     size_t offset = (uintptr_t)slot - blocks_range.start;
     unsigned class = class_of(offset);
     CHECK_CHEAP(offset % class_bytes(class) == 0);
-    return &infos[class * SLOTS + (offset - class_offset(class)) / class_bytes(class)];
+    size_t at = (offset % SHELF_BYTES - class_offset(class)) / class_bytes(class);
+    return &infos[class * SLOTS + offset / SHELF_BYTES * SHELF_SLOTS + at];
 }
 
-static bool commit(unsigned class, uint32_t index)
+static bool make_room(uint32_t index)
 {
-    size_t end = (index + 1) * class_bytes(class);
-    if (end <= committed[class])
+    size_t bytes = atomic_load_explicit(&blocks_range.bytes, memory_order_relaxed);
+    if (index / SHELF_SLOTS < bytes / SHELF_BYTES)
         return true;
-    if (!os_commit((void *)(blocks_range.start + class_offset(class) + committed[class]),
-                   COMMIT_BYTES))
+    if (!os_reserve_at((void *)(blocks_range.start + bytes), SHELF_BYTES))
         return false;
-    committed[class] += COMMIT_BYTES;
+    atomic_store_explicit(&blocks_range.bytes, bytes + SHELF_BYTES, memory_order_relaxed);
     return true;
 }
 
@@ -148,7 +148,7 @@ void *blocks_take(size_t size_bytes, size_t align_bytes)
         CHECK_CHEAP(index < fresh[class] && free_head[class] <= fresh[class]);
     } else {
         index = fresh[class];
-        if (index == SLOTS || !commit(class, index))
+        if (index == SLOTS || !make_room(index))
             return NULL;
         fresh[class]++;
         info = &infos[class * SLOTS + index];
@@ -157,7 +157,8 @@ void *blocks_take(size_t size_bytes, size_t align_bytes)
     note_taken(class * SLOTS + index, true);
     info->size_bytes = (uint32_t)size_bytes;
     info->record = 0;
-    return (void *)(blocks_range.start + class_offset(class) + index * class_bytes(class));
+    return (void *)(blocks_range.start + index / SHELF_SLOTS * SHELF_BYTES + class_offset(class) +
+                    index % SHELF_SLOTS * class_bytes(class));
 }
 
 void blocks_give(void *slot)

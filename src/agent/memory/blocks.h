@@ -7,17 +7,19 @@
  * range of addresses, so that free() can tell them from all other blocks by a
  * subtraction and a comparison, and finds their records without a search:
  *
- *   blocks_range.start  64 64 64 ... | 128 128 ... | ... | 1024 1024 ...
+ *   blocks_range.start  64 64 64 ... | 128 128 ... | ... | 1024 1024 ... || 64 64 ...
  *
- * A slot is as aligned as it is large.  Every other sampled block stays where
- * the allocator put it and is found in a table of buckets, one cache line of
- * addresses each; a block that finds its bucket full is not recorded.
+ * The range begins with one shelf of slots of all sizes and grows by others, as long as nobody
+ * else maps anything behind it.  A slot is as aligned as it is large.  Every other sampled block
+ * stays where the allocator put it and is found in a table of buckets, one cache line of addresses
+ * each; a block that finds its bucket full is not recorded.
  *
  * What is kept for an address is one number, the recorder's.
  */
 #ifndef AGENT_MEMORY_BLOCKS_H
 #define AGENT_MEMORY_BLOCKS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,14 +28,15 @@ enum { BLOCKS_SLOT_MAX = 1024 };
 
 struct blocks_range {
     uintptr_t start;
-    size_t bytes; /* 0: there is none */
+    _Atomic size_t bytes; /* 0: there is none */
 };
 extern struct blocks_range blocks_range;
 
 /* Any thread, no lock. */
 static inline bool blocks_is_slot(const void *block)
 {
-    return (uintptr_t)block - blocks_range.start < blocks_range.bytes;
+    return (uintptr_t)block - blocks_range.start <
+           atomic_load_explicit(&blocks_range.bytes, memory_order_relaxed);
 }
 
 bool blocks_init(void); /* once */

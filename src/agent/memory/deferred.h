@@ -3,10 +3,7 @@
  * the recorder's lock was not to be had: in a signal handler that interrupted its own
  * thread in there, and while a process forks for long.  They are forgotten when the
  * lock is next taken, before anything else is recorded: by then their addresses may
- * be somebody else's.
- *
- * A block of the heap is not freed until then.  A mapping is given back by its owner
- * right away and is only to be forgotten.
+ * be somebody else's.  Until then they are not freed.
  */
 #ifndef AGENT_MEMORY_DEFERRED_H
 #define AGENT_MEMORY_DEFERRED_H
@@ -17,13 +14,9 @@
 enum { DEFERRED_MAX = 512 };
 
 /* From any context.  False: no room. */
-bool deferred_put(void *block, bool is_mapping);
+bool deferred_put(void *block);
 
 /* Take all out, under the recorder's lock; gives how many.  Cheap when there are none. */
-struct deferred {
-    void *block;
-    bool is_mapping;
-};
-size_t deferred_take(struct deferred taken[static DEFERRED_MAX]);
+size_t deferred_take(void *taken[static DEFERRED_MAX]);
 
 #endif

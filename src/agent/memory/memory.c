@@ -17,6 +17,7 @@
 #include "agent/memory/objects.h"
 #include "agent/memory/place.h"
 #include "agent/memory/records.h"
+#include "agent/memory/resident.h"
 #include "os/os.h"
 
 #include <errno.h>
@@ -34,8 +35,8 @@ __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec
 static bool is_set_up; /* in this process, or in one it was forked from */
 static _Atomic bool active;
 static _Atomic uint32_t locked;
-static _Atomic uint64_t forking_since_ns;     /* a thread has the lock for that; 0: none */
-static struct deferred to_free[DEFERRED_MAX]; /* of the lock's holder */
+static _Atomic uint64_t forking_since_ns; /* a thread has the lock for that; 0: none */
+static void *to_free[DEFERRED_MAX];       /* of the lock's holder */
 static size_t to_free_count;
 
 /* ---- the lock ---- */
@@ -56,11 +57,11 @@ static void forget_deferred(void)
 {
     size_t count = deferred_take(to_free);
     for (size_t i = 0; i < count; i++) {
-        void *block = to_free[i].block;
+        void *block = to_free[i];
         forget_locked(block);
         CHECK_CHEAP(to_free_count <= i); /* what is read is not written over */
-        if (!to_free[i].is_mapping && !blocks_is_slot(block))
-            to_free[to_free_count++].block = block;
+        if (!blocks_is_slot(block))
+            to_free[to_free_count++] = block;
     }
 }
 
@@ -99,7 +100,7 @@ static __attribute__((noinline)) void unlock_and_free(void)
     void *freed[DEFERRED_MAX];
     size_t count = to_free_count;
     for (size_t i = 0; i < count; i++)
-        freed[i] = to_free[i].block;
+        freed[i] = to_free[i];
     to_free_count = 0;
     atomic_store_explicit(&locked, 0, memory_order_release);
     for (size_t i = 0; i < count; i++)
@@ -114,6 +115,21 @@ static void unlock(void)
     else
         atomic_store_explicit(&locked, 0, memory_order_release);
     memory_self.busy = false;
+}
+
+bool memory_lock(void)
+{
+    if (!lock())
+        return false;
+    if (atomic_load_explicit(&active, memory_order_relaxed))
+        return true;
+    unlock();
+    return false;
+}
+
+void memory_unlock(void)
+{
+    unlock();
 }
 
 bool memory_is_locked(void)
@@ -205,29 +221,17 @@ void *memory_take_slot(size_t size_bytes, size_t align_bytes)
     return slot;
 }
 
-static bool forget(void *block, bool is_mapping)
+bool memory_forget(void *block)
 {
     uint64_t began_ns = begin_timing();
     if (memory_self.busy || !lock()) {
-        /* No room: a block is never freed then, a mapping stays on the books. */
-        if (!deferred_put(block, is_mapping) && is_mapping)
-            memory_lost();
+        deferred_put(block); /* no room: it is never freed */
         return false;
     }
     forget_locked(block);
     unlock();
     end_timing(began_ns);
     return true;
-}
-
-bool memory_forget(void *block)
-{
-    return forget(block, false);
-}
-
-void memory_forget_mapping(void *address)
-{
-    forget(address, true);
 }
 
 void memory_give_slot(void *slot)
@@ -283,10 +287,10 @@ void memory_prepare(void)
 
 void memory_start(void)
 {
-    if (!agent.control->allocation_window_bytes)
+    if (!agent.with_memory)
         return;
     memory_self.busy = true;
-    bool has_room = blocks_init() && place_init();
+    bool has_room = blocks_init() && place_init() && resident_init();
     if (has_room) {
         begin_counting();
         heap_follow();
@@ -326,6 +330,7 @@ void memory_in_child(bool is_recorded)
     if (!is_set_up)
         return;
     /* Whoever held the lock is not in this process: it is ours now. */
+    bool was_forking = memory_self.forking;
     memory_self.busy = true;
     memory_self.forking = false;
     atomic_store(&forking_since_ns, 0);
@@ -338,6 +343,7 @@ void memory_in_child(bool is_recorded)
         place_reset();
         duty_in_child();
         begin_counting();
+        resident_in_child(was_forking);
         atomic_fetch_or(&agent.arena.header->flags, WIRE_PROCESS_MEMORY);
     }
     unlock();
@@ -345,8 +351,11 @@ void memory_in_child(bool is_recorded)
 
 void memory_end(void)
 {
-    if (atomic_load(&active))
-        records_look_at_end();
+    if (!atomic_load(&active))
+        return;
+    if (!memory_self.busy)
+        resident_end(false);
+    records_look_at_end();
 }
 
 void memory_disown(void)
@@ -365,6 +374,7 @@ void memory_pass(void)
         gaps_keep_pace();
         unlock();
     }
+    resident_pass(os_mono_ns());
     memory_self.busy = true; /* as memory_disown() left it */
     if (passes++ % LOOK_EVERY == 0) {
         records_look();

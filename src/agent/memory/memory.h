@@ -114,8 +114,6 @@ void memory_lost(void);
 /* The block is about to be freed: forget it.  False: the caller must not free it now, that will be
  * done later (in signal handlers, or while the process forks). */
 bool memory_forget(void *block);
-/* The same of a mapping, which may be given back whatever becomes of its records. */
-void memory_forget_mapping(void *address);
 
 /* Around a realloc: take the block's records / put them to where it is now, `size_bytes` large.
  * False: they cannot be taken now, the block must stay where it is until it is forgotten. */
@@ -125,6 +123,10 @@ void memory_attach(const void *block, uint32_t records, uint64_t size_bytes);
 /* A library was unloaded: its addresses may soon be another's. */
 void memory_forget_modules(void);
 
+/* The recorder's lock, for resident.c.  False: not now, or nothing is recorded any more.  The
+ * caller is not `busy`, or says that it is anyway. */
+bool memory_lock(void);
+void memory_unlock(void);
 /* For checks: does the calling thread have the lock? */
 bool memory_is_locked(void);
 

@@ -8,6 +8,7 @@
 #include "agent/hooks/mappings.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/memory.h"
+#include "agent/memory/runners.h"
 #include "agent/waits/sampler.h"
 
 void copies_init(void)
@@ -57,6 +58,13 @@ void memory_disown(void)
 
 void memory_pass(void)
 {
+}
+
+void runners_ran(uint32_t node, bool is_native, uint64_t ns)
+{
+    (void)node;
+    (void)is_native;
+    (void)ns;
 }
 
 void memory_forget_modules(void)

@@ -5,7 +5,9 @@
 #include "agent/memory/blocks.h"
 #include "agent/memory/clock.h"
 #include "agent/memory/duty.h"
+#include "agent/memory/mapped.h"
 #include "agent/memory/place.h"
+#include "agent/memory/resident.h"
 #include "os/os.h"
 
 enum { CPU_READ_NS = 1000000 };
@@ -186,6 +188,7 @@ static void look(void)
     set(&all->look.live_bytes, get(&all->live_bytes));
     set(&all->look.live_python_bytes, get(&all->live_python_bytes));
     set(&all->look.live_mapped_bytes, get(&all->live_mapped_bytes));
+    set(&all->reserved_bytes, mapped_reserved_bytes());
 }
 
 void records_look(void)
@@ -198,6 +201,11 @@ void records_look_at_end(void)
 {
     if (!atomic_exchange(&has_seen_end, true))
         look();
+}
+
+bool records_have_ended(void)
+{
+    return atomic_load_explicit(&has_seen_end, memory_order_relaxed);
 }
 
 /* ---- blocks ---- */
@@ -323,8 +331,10 @@ static void release(uint32_t id, bool may_be_churn)
 {
     bool has_ended = place_has_ended();
     uint64_t at_ns = since_start_ns();
-    if (has_ended)
+    if (has_ended && !records_have_ended()) {
+        resident_end(true);
         records_look_at_end();
+    }
     may_be_churn = may_be_churn && !has_window(id);
     while (id && !has_ended) {
         struct wire_block *block = block_at(id);
@@ -453,6 +463,88 @@ bool records_put(const void *block, uint32_t head, uint64_t size_bytes)
         return true;
     release(kept, false); /* it lives on, unrecorded */
     return false;
+}
+
+/* ---- mapped memory ---- */
+
+uint32_t records_grow_mapped(uint32_t id, uint32_t site, uint64_t bytes)
+{
+    CHECK_CHEAP(memory_is_locked() && site && bytes);
+    uint64_t at_ns = since_start_ns();
+    bool grew = id != 0;
+    if (grew) {
+        block_at(id)->bytes += bytes;
+        block_at(id)->flags |= WIRE_BLOCK_GREW;
+    } else {
+        id = take_block();
+        if (!id)
+            return 0;
+        struct wire_block *record = block_at(id);
+        record->next = 0;
+        record->bytes = bytes;
+        record->from = 0;
+        record->at_cpu_ms = recent_cpu_ms(at_ns);
+        record->flags = WIRE_BLOCK_EXACT | WIRE_BLOCK_WINDOW;
+        record->born = clock_born(at_ns + agent.arena.header->start_mono_ns);
+        record->count = 1;
+        record->hits = 0;
+        atomic_store_explicit(&record->site, site, memory_order_release);
+    }
+    count_sample(site, &(struct memory_sample){
+                           .kind = WIRE_SITE_MAPPED, .bytes = bytes, .count = 1, .exact = true});
+    change_live(site, bytes, 0, true, at_ns);
+    note_foot(site, WIRE_FOOT_ALLOCATED, grew, at_ns);
+    return id;
+}
+
+uint32_t records_shrink_mapped(uint32_t id, uint64_t bytes)
+{
+    struct wire_block *block = block_at(id);
+    uint32_t site = atomic_load(&block->site);
+    CHECK_CHEAP(memory_is_locked() && site && bytes <= block->bytes);
+    bool is_all = bytes == block->bytes;
+    if (atomic_load(&has_seen_end))
+        return is_all ? 0 : id;
+    uint64_t at_ns = since_start_ns();
+    change_live(site, bytes, 0, false, at_ns);
+    note_foot(site, WIRE_FOOT_FREED, false, at_ns);
+    block->bytes -= bytes;
+    if (is_all)
+        give_block(id);
+    return is_all ? 0 : id;
+}
+
+uint32_t records_split_mapped(uint32_t id, uint64_t bytes)
+{
+    uint32_t part = take_block();
+    if (!part)
+        return 0;
+    struct wire_block *from = block_at(id), *to = block_at(part);
+    CHECK_CHEAP(memory_is_locked() && bytes < from->bytes);
+    to->next = 0;
+    to->bytes = bytes;
+    to->from = 0;
+    to->at_cpu_ms = from->at_cpu_ms;
+    to->flags = from->flags;
+    to->born = from->born;
+    to->count = to->hits = 0;
+    from->bytes -= bytes;
+    atomic_store_explicit(&to->site, atomic_load(&from->site), memory_order_release);
+    return part;
+}
+
+uint32_t records_site(uint32_t id)
+{
+    return atomic_load_explicit(&block_at(id)->site, memory_order_relaxed);
+}
+
+void records_join_mapped(uint32_t id, uint32_t other)
+{
+    CHECK_CHEAP(memory_is_locked() && id != other && records_site(id) == records_site(other));
+    struct wire_block *into = block_at(id);
+    into->bytes += block_at(other)->bytes;
+    into->flags |= WIRE_BLOCK_GREW;
+    give_block(other);
 }
 
 /* ---- called now and then ---- */

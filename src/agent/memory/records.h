@@ -30,6 +30,19 @@ void records_release(uint32_t head);
 
 /* How many records are of blocks that live. */
 uint32_t records_in_use(void);
+/*
+ * Memory of a mapping (mapped.h), which keeps the record's number itself.  Growth by a site makes a
+ * new record, or adds to one of the same site.  `_shrink` gives 0 when nothing is left of it;
+ * `_split` gives another record with so many of its bytes, 0: no room; `_join` adds one of the same
+ * site to another.
+ */
+uint32_t records_grow_mapped(uint32_t id, uint32_t site, uint64_t bytes);
+uint32_t records_shrink_mapped(uint32_t id, uint64_t bytes);
+uint32_t records_split_mapped(uint32_t id, uint64_t bytes);
+void records_join_mapped(uint32_t id, uint32_t other);
+uint32_t records_site(uint32_t id);
+/* Did the program end, so that what goes away is still counted? */
+bool records_have_ended(void);
 
 /* One more point of the footprint's course, if the total changed; thins the course out when it is
  * nearly full. */

@@ -24,7 +24,7 @@ static inline bool fixture_make_directory(void)
 static inline bool fixture_open(struct arena *arena)
 {
     memset(arena, 0, sizeof *arena);
-    return fixture_make_directory() && arena_create(arena, fixture_directory, true);
+    return fixture_make_directory() && arena_create(arena, fixture_directory, true, 1);
 }
 
 /* Nothing else may be left in the directory. */

@@ -292,7 +292,12 @@ static void map(void)
     char *pages = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(pages != MAP_FAILED);
     pages[0] = 1;
-    CHECK(!munmap(pages, BYTES));
+    CHECK(!mprotect(pages, BYTES / 2, PROT_READ | PROT_WRITE));
+    CHECK(!madvise(pages, BYTES / 4, MADV_DONTNEED) && !pages[0]);
+    pages[BYTES / 2] = 2;
+    char *moved = mremap(pages, BYTES, 2 * BYTES, MREMAP_MAYMOVE);
+    CHECK(moved != MAP_FAILED && moved[BYTES / 2] == 2);
+    CHECK(!munmap(moved + BYTES, BYTES) && !munmap(moved, BYTES));
 }
 
 /* Small ones, and some that their allocator asks malloc() for. */

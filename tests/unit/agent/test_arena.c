@@ -7,6 +7,7 @@
 
 #include "arena_fixture.h"
 #include "wire/control.h"
+#include "wire/limits.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -132,7 +133,7 @@ static void memory_has_no_room_where_it_is_not_followed(void **state)
 {
     (void)state;
     struct arena small = {0};
-    assert_true(arena_create(&small, fixture_directory, false));
+    assert_true(arena_create(&small, fixture_directory, false, 1));
     assert_true(small.mapped_bytes < arena.mapped_bytes);
     for (int i = WIRE_MODULE; i <= WIRE_FOOT; i++) {
         assert_int_equal(small.header->sections[i].capacity, 0);
@@ -153,20 +154,37 @@ static void names_that_are_taken(void **state)
     enum { TRIES = 64 };
     static struct arena others[TRIES];
     for (unsigned n = 1; n < TRIES; n++) {
-        assert_true(arena_create(&others[n], fixture_directory, false));
+        assert_true(arena_create(&others[n], fixture_directory, false, 1));
         char expected[96];
         snprintf(expected, sizeof expected, "%s/%d-%u%s", fixture_directory, (int)getpid(), n,
                  WIRE_ARENA_SUFFIX);
         assert_string_equal(others[n].path, expected);
     }
     struct arena last = {0};
-    assert_false(arena_create(&last, fixture_directory, false));
+    assert_false(arena_create(&last, fixture_directory, false, 1));
     assert_null(last.header);
     assert_int_equal(entries(fixture_directory), TRIES);
     for (unsigned n = 1; n < TRIES; n++) {
         unlink(others[n].path);
         arena_unmap(&others[n]);
     }
+}
+
+static void a_part_of_the_room(void **state)
+{
+    (void)state;
+    struct arena small = {0};
+    assert_true(arena_create(&small, fixture_directory, true, 8));
+    for (int i = 0; i < WIRE_SECTIONS; i++) {
+        const struct wire_section *section = &small.header->sections[i];
+        assert_int_equal(section->capacity, wire_limits[i].records_max / 8);
+        assert_true(section->committed <= section->capacity);
+        assert_true(section->offset + (uint64_t)section->capacity * section->record_bytes <=
+                    small.mapped_bytes);
+    }
+    assert_true(small.mapped_bytes < arena.mapped_bytes / 7);
+    unlink(small.path);
+    arena_unmap(&small);
 }
 
 /* ---- refusals ---- */
@@ -176,7 +194,7 @@ static void assert_refused(void)
 {
     struct arena other = {0};
     unsigned descriptors = open_descriptors(), files = entries(fixture_directory);
-    assert_false(arena_create(&other, fixture_directory, true));
+    assert_false(arena_create(&other, fixture_directory, true, 1));
     fallocate_left = mmap_left = truncate_left = open_left = -1;
     assert_null(other.header);
     assert_int_equal(open_descriptors(), descriptors);
@@ -203,11 +221,11 @@ static void a_file_that_cannot_be_made(void **state)
         assert_int_equal(opened, 1); /* another name would not help */
     }
     struct arena other = {0};
-    assert_false(arena_create(&other, "/nonexistent", false));
+    assert_false(arena_create(&other, "/nonexistent", false, 1));
     char longest[600];
     memset(longest, 'x', sizeof longest - 1);
     longest[sizeof longest - 1] = '\0';
-    assert_false(arena_create(&other, longest, false));
+    assert_false(arena_create(&other, longest, false, 1));
 }
 
 /* Beyond this limit the kernel would send a signal. */
@@ -222,7 +240,7 @@ static void the_limit_of_file_sizes(void **state)
     limit.rlim_cur++;
     setrlimit(RLIMIT_FSIZE, &limit);
     struct arena other = {0};
-    assert_true(arena_create(&other, fixture_directory, true));
+    assert_true(arena_create(&other, fixture_directory, true, 1));
     int fd = arena_open_again(&other);
     while (arena_append(&other, WIRE_FOOT, 1))
         ;
@@ -389,6 +407,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sections_do_not_overlap, open_all, close_all),
         cmocka_unit_test_setup_teardown(memory_has_no_room_where_it_is_not_followed, open_all,
                                         close_all),
+        cmocka_unit_test_setup_teardown(a_part_of_the_room, open_all, close_all),
         cmocka_unit_test_setup_teardown(names_that_are_taken, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_made, open_all, close_all),
         cmocka_unit_test_setup_teardown(the_limit_of_file_sizes, open_all, close_all),

@@ -78,6 +78,43 @@ static void what_is_too_large_gets_no_slot(void **state)
     assert_false(blocks_is_slot(NULL));
 }
 
+/* Somebody else has mapped something there. */
+static bool is_refused;
+bool __real_os_reserve_at(void *addresses, size_t size_bytes);
+bool __wrap_os_reserve_at(void *addresses, size_t size_bytes);
+bool __wrap_os_reserve_at(void *addresses, size_t size_bytes)
+{
+    return !is_refused && __real_os_reserve_at(addresses, size_bytes);
+}
+
+static void shelves_are_added(void **state)
+{
+    enum { COUNT = 3000, SHELF = 1024 };
+    static void *slots[COUNT];
+    size_t before = blocks_range.bytes;
+    unsigned taken = 0;
+    is_refused = true;
+    while (taken < COUNT && (slots[taken] = blocks_take(512, 16)))
+        taken++;
+    assert_int_equal(taken, SHELF);
+    assert_int_equal(blocks_range.bytes, before);
+    is_refused = false;
+    for (; taken < COUNT; taken++)
+        assert_non_null(slots[taken] = blocks_take(512, 16));
+    assert_int_equal(blocks_range.bytes, 3 * before);
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_int_equal(blocks_slot_bytes(slots[i]), 512);
+        memset(slots[i], (int)i, 512);
+        *blocks_slot_record(slots[i]) = i;
+    }
+    for (unsigned i = 0; i < COUNT; i++) {
+        assert_int_equal(*(unsigned char *)slots[i], i & 0xFF);
+        assert_int_equal(*blocks_slot_record(slots[i]), i);
+        blocks_give(slots[i]);
+    }
+    assert_true(blocks_are_sound());
+}
+
 static void a_class_runs_out_in_the_end(void **state)
 {
     unsigned taken = 0;
@@ -257,6 +294,7 @@ static void looking_needs_no_lock(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shelves_are_added),
         cmocka_unit_test(slots_are_aligned_and_apart),
         cmocka_unit_test(slots_are_reused),
         cmocka_unit_test(what_is_too_large_gets_no_slot),

@@ -103,6 +103,7 @@ static int open_all(void **state)
         return -1;
     fixture_grow_fully(&agent.arena);
     agent.control = &control;
+    agent.with_memory = true;
     agent.current_tstate = current_tstate;
     control.on = 1;
     agent.active = true;

@@ -10,8 +10,10 @@
 #include "agent/memory/blocks.h"
 #include "agent/memory/clock.h"
 #include "agent/memory/duty.h"
+#include "agent/memory/mapped.h"
 #include "agent/memory/place.h"
 #include "agent/memory/records.h"
+#include "agent/memory/resident.h"
 #include "arena_fixture.h"
 
 #include <math.h>
@@ -27,6 +29,16 @@ static uint64_t now_ns, cpu_ns, rss_bytes;
 bool memory_is_locked(void)
 {
     return true;
+}
+
+uint64_t mapped_reserved_bytes(void)
+{
+    return 0;
+}
+
+void resident_end(bool has_lock)
+{
+    (void)has_lock;
 }
 
 bool place_has_ended(void)
@@ -767,7 +779,7 @@ static void a_new_arena_begins_empty(void **state)
         drop(&blocks[i]);
     struct arena old = agent.arena;
     memset(&agent.arena, 0, sizeof agent.arena);
-    assert_true(arena_create(&agent.arena, fixture_directory, true));
+    assert_true(arena_create(&agent.arena, fixture_directory, true, 1));
     agent.arena.header->start_mono_ns = now_ns;
     agent.arena.header->start_cpu_ns = cpu_ns;
     unlink(old.path);

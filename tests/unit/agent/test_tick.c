@@ -9,6 +9,7 @@
 #include "agent/core/kin.h"
 #include "agent/cpu/owner.h"
 #include "agent/cpu/tick.h"
+#include "agent/memory/runners.h"
 #include "arena_fixture.h"
 #include "fake_python.h"
 #include "faults.h"
@@ -63,6 +64,19 @@ void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uin
 struct thread *threads_self(void)
 {
     return self;
+}
+
+static struct {
+    uint32_t node;
+    bool is_native;
+    uint64_t ns;
+} ran;
+
+void runners_ran(uint32_t node, bool is_native, uint64_t ns)
+{
+    ran.node = node;
+    ran.is_native = is_native;
+    ran.ns = ns;
 }
 
 uint64_t threads_next_interval_ns(struct thread *asking)
@@ -179,6 +193,9 @@ static void test_weight(void **state)
     assert_int_equal(only_cell()->kind, WIRE_CPU_PYTHON);
     assert_int_equal(armed, 2);
     assert_int_equal(thread.last_node, only_cell()->node);
+    assert_int_equal(ran.node, only_cell()->node);
+    assert_int_equal(ran.ns, 4 * MS);
+    assert_false(ran.is_native);
     assert_int_equal(agent.arena.header->handler_count, 2);
     const struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread.record);
     assert_int_equal(record->cpu_ns, 7 * MS);

@@ -257,7 +257,7 @@ static void test_many_writers(void **state)
 static int use_as_new(void)
 {
     arena_unmap(&agent.arena);
-    if (!arena_create(&agent.arena, fixture_directory, true))
+    if (!arena_create(&agent.arena, fixture_directory, true, 1))
         return 1;
     fixture_grow_fully(&agent.arena);
     agent.arena.header->start_mono_ns = now_ns;
