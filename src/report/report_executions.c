@@ -191,22 +191,21 @@ static void find_statements(struct report_executions *executions, uint32_t line,
 
 static uint32_t side_of(struct report_executions *executions, uint32_t node)
 {
-    uint32_t *known = &executions->side_of[node];
-    if (*known)
-        return *known;
+    if (executions->side_of[node])
+        return executions->side_of[node];
     struct report *report = executions->report;
     const struct charge *charge = &report->charge;
     bool is_traced = charge->nodes[node].traced == node;
     const uint64_t *number =
         is_traced ? map_get(&executions->statements, key_of(report, node)) : NULL;
-    uint32_t parent = charge->nodes[node].parent;
+    uint32_t parent = charge->nodes[node].parent, side;
     if (parent >= CHARGE_FIRST_NODE)
-        *known = side_of(executions, parent);
+        side = side_of(executions, parent);
     else
-        *known = map_get(&executions->roots, root_code(charge, node)) ? OUTSIDE : ELSEWHERE;
-    if (number && *known == OUTSIDE)
-        *known = WITHIN + (uint32_t)*number;
-    return *known;
+        side = map_get(&executions->roots, root_code(charge, node)) ? OUTSIDE : ELSEWHERE;
+    if (number && side == OUTSIDE)
+        side = WITHIN + (uint32_t)*number;
+    return executions->side_of[node] = side;
 }
 
 void report_executions_count(struct report_executions *executions, uint32_t line,

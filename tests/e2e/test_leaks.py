@@ -234,7 +234,7 @@ def test_a_leak_of_a_web_service(scalene, package_python, tmp_path):
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8") as service:
         try:
             url = "http://127.0.0.1:%d/" % int(service.stdout.readline())
-            end = time.monotonic() + 6
+            end = time.monotonic() + 10
             while time.monotonic() < end:
                 for page in "cpu", "leak", "native", "leak":
                     with urllib.request.urlopen(url + page, timeout=30) as answer:
