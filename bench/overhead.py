@@ -213,7 +213,7 @@ def main():
         full = memory(bench, EVERYTHING, LIVE_LISTS, "--allocation-sampling-window", LIVE_WINDOW)
         profile = bench.profile(EVERYTHING)
         total = profile["memory_total"]
-        live = profile["alloc_samples"] * total["live_mb"] / total["allocated_mb"]
+        live = profile["alloc_samples"] * total["live_mb"] / total["n_alloc_total_mb"]
         figures, means, worst = compare(rows, options.rounds)
         show_ratios(rows, figures, means)
         print("\nBudgets")

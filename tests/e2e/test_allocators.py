@@ -95,14 +95,14 @@ def test_large_blocks(scalene, tmp_path):
 def test_threads_that_only_free(scalene, allocator, tmp_path):
     printed, profile = run(scalene, "heap_cases", "free_only_threads", tmp_path)
     # 24000 samples: a standard error of 0.2 %.
-    assert profile["memory_total"]["allocated_mb"] == pytest.approx(int(printed) / 2**20, rel=0.01)
+    assert profile["memory_total"]["n_alloc_total_mb"] == pytest.approx(int(printed) / 2**20, rel=0.01)
     assert live_mb(profile) < 0.5
 
 
 def test_threads_that_end(scalene, allocator, tmp_path):
     printed, profile = run(scalene, "heap_cases", "short_threads", tmp_path, SPARSE)
     # 2000 threads, of which 38 % take a sample of 128 KiB: a standard error of 3 %.
-    assert profile["memory_total"]["allocated_mb"] == pytest.approx(int(printed) / 2**20, rel=0.12)
+    assert profile["memory_total"]["n_alloc_total_mb"] == pytest.approx(int(printed) / 2**20, rel=0.12)
     assert live_mb(profile) < 0.5
 
 
@@ -110,7 +110,7 @@ def test_threads_that_end(scalene, allocator, tmp_path):
 def test_forks_past_the_library(scalene, tmp_path):
     """Children that no fork handler knows of go on, and leave their parent's figures alone."""
     printed, profile = run(scalene, "heap_cases", "raw_forks", tmp_path)
-    assert profile["memory_total"]["allocated_mb"] == pytest.approx(int(printed) / 2**20, rel=0.02)
+    assert profile["memory_total"]["n_alloc_total_mb"] == pytest.approx(int(printed) / 2**20, rel=0.02)
     assert live_mb(profile) < 0.5
 
 

@@ -17,9 +17,7 @@ enum {
     LOOK_AGAIN_NS = 6000000, /* and where there are windows: it may begin to keep things */
     BUSY_LOOKS = 4, /* so many in a row, before windows begin: short bursts are seen whole */
     ALWAYS_OBJECTS = 4000000, /* at the start all are seen */
-    KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time, */
-    KEPT_LOOKS = 8,           /* and one that does so in bursts: on average over so many looks, */
-    KEPT_PART_MEAN = 16,      /* one part in so many */
+    KEPT_PART = 8,            /* a program that keeps one part in so many is seen all the time */
 };
 /* From how many allocations a second on what is seen stands for how much; that is kept until there
  * are fewer by CALM_PART. */
@@ -40,7 +38,6 @@ static bool is_open;
 static _Atomic uint64_t closed_at_ns; /* CLOCK_MONOTONIC; 0: it is open */
 static _Atomic uint64_t missed_bytes; /* in windows that are open again */
 static _Atomic uint64_t missed_per_sec;
-static double recently_allocated, recently_kept;
 
 void duty_count(uint64_t objects, uint64_t bytes)
 {
@@ -131,7 +128,6 @@ void duty_init(uintptr_t inside, const struct duty_word *given, size_t count)
         if (search.found[i] != 1)
             word_count = 0;
     is_open = true;
-    recently_allocated = recently_kept = 0;
 }
 
 /* Ours should be in front and are not: the profile says so. */
@@ -264,11 +260,7 @@ static uint32_t next_factor(uint32_t factor)
     if (is_open) /* so that what was missed until now does not change */
         atomic_store(&missed_per_sec, (uint64_t)(allocated * 1e9 / (double)cpu_ns));
     last = now;
-    recently_allocated += allocated - recently_allocated / KEPT_LOOKS;
-    recently_kept += kept - recently_kept / KEPT_LOOKS;
-    bool keeps =
-        kept * KEPT_PART > allocated || recently_kept * KEPT_PART_MEAN > recently_allocated;
-    uint32_t next = keeps ? 1 : factor_for(rate, factor);
+    uint32_t next = kept * KEPT_PART > allocated ? 1 : factor_for(rate, factor);
     busy_looks = next > 1 ? busy_looks + 1 : 0;
     return busy_looks >= BUSY_LOOKS && now.objects >= ALWAYS_OBJECTS ? next : 1;
 }
@@ -354,7 +346,6 @@ void duty_sleep(uint64_t sleep_ns)
 void duty_in_child(void)
 {
     last = (struct look){0};
-    recently_allocated = recently_kept = 0;
     busy_looks = 0;
     atomic_store(&duty_factor, 1);
     is_open = false; /* the sampler may have been at it when the process forked */
