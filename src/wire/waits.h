@@ -26,6 +26,8 @@
     ROW(CHILD, "child", "child process", true, "for a child process")                              \
     ROW(LOOP, "loop", "event loop", true, "in an event loop: select, poll, epoll")                 \
     ROW(STARVED, "starved", "no free CPU", false, "for a processor")                               \
-    ROW(OTHER, "other", "other", false, "for something else")
+    ROW(OTHER, "other", "other", false, "for something else")                                      \
+    ROW(STOPPED, "stopped", "stop-the-world", false,                                               \
+        "because all threads were stopped, as by the garbage collector of a build without GIL")
 
 #endif
