@@ -48,9 +48,12 @@ static void record(const void *to, size_t size, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_COPY, .caller = caller};
     struct memory_promotion *promotion = &memory_self.promotion;
-    if (promotion->is_growth) { /* a small block that grows: objects.c asks how large it was */
-        if (to == promotion->block && !promotion->copied_bytes)
+    if (promotion
+            ->is_growth) { /* a block that grows: objects.c and wrapped.c ask how large it was */
+        if ((!promotion->block || to == promotion->block) && !promotion->copied_bytes) {
+            promotion->copied_to = to;
             promotion->copied_bytes = size;
+        }
     } else if (heap_is_allocator(caller)) {
         /* It may hold locks that a forking thread waits for, which has the recorder's. */
         if (size < WIRE_LARGE_LEAST)

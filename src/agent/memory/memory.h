@@ -1,7 +1,7 @@
 /*
  * The recorder of memory: which allocations are samples, and what becomes of
- * them.  The hooks (heap.c, objects.c, copies.c, mappings.c) count bytes down
- * and come here when a count runs out; sampled blocks are followed until they
+ * them.  The hooks (heap.c, objects.c, wrapped.c, copies.c, mappings.c) count bytes
+ * down and come here when a count runs out; sampled blocks are followed until they
  * are freed, so that live memory is known by stack at any time.
  *
  * Sampling.  Large blocks (from 64 KiB on, later from a quarter of T) are all
@@ -48,7 +48,8 @@ struct memory_promotion {
     int64_t heap_left_bytes;            /* to be put back */
     int64_t copies_left_bytes;          /* as well */
     void *block;                        /* where it is now; NULL: in no slot */
-    size_t copied_bytes;                /* growth: what was copied to there */
+    size_t copied_bytes;                /* growth: what was copied, */
+    const void *copied_to;              /* and to where */
 };
 /* What is asked for, and with what CPython's debug hooks add to it. */
 enum { MEMORY_PROMOTED_LEAST = 513, MEMORY_PROMOTED_MOST = 513 + 64 };
@@ -118,7 +119,8 @@ void memory_lost(void);
 /* The block is about to be freed: forget it.  False: the caller must not free it now, that will be
  * done later (in signal handlers, or while the process forks). */
 bool memory_forget(void *block);
-/* The same of a mapping, which may be given back whatever becomes of its records. */
+/* The same of a mapping, or of a block that is not malloc()'s: it may be given back whatever
+ * becomes of its records. */
 void memory_forget_mapping(void *address);
 
 /* Around a realloc: take the block's records / put them to where it is now, `size_bytes` large.
