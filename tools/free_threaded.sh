@@ -40,3 +40,4 @@ nice make -s install
 cd /
 rm -rf "$build"
 apt-get clean
+touch "/opt/${source}t/.ready"

@@ -85,11 +85,6 @@ make_chroot() {
     as_root touch "$chroot_dir/.ready"
 }
 
-# Where free-threaded python3.14 is inside.
-free_threaded_path() {
-    echo "/opt/${1}t/bin/${1}t"
-}
-
 build_free_threaded() {
     proxy=$(apt_proxy)
     in_log "building a free-threaded $1" enter \
@@ -99,7 +94,7 @@ build_free_threaded() {
 setup() {
     make_chroot
     for source in $free_threaded; do
-        if [ ! -x "$chroot_dir$(free_threaded_path "$source")" ]; then
+        if [ ! -e "$chroot_dir/opt/${source}t/.ready" ]; then
             build_free_threaded "$source"
         fi
     done
@@ -135,7 +130,7 @@ run_e2e() {
     fi
     pythons=
     for source in $free_threaded; do
-        pythons=$pythons$(free_threaded_path "$source"):
+        pythons=$pythons/opt/${source}t/bin/${source}t:
     done
     for interpreter in $interpreters; do
         pythons=$pythons/usr/bin/$interpreter:

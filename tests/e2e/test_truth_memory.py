@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import truth
+from conftest import is_free_threaded
 
 PREFIX = "#: "
 
@@ -133,11 +134,13 @@ def test_what_the_compiler_freed_is_not_live(scalene, python, tmp_path):
 
 
 RESIDENT = """\
+import sys
 kept = []
 lost = []
 for i in range(1000000):
     (lost if i % 32 else kept).append(b"%0100d" % i)
 lost.clear()
+print(sys.getsizeof(kept[0]))
 with open("/proc/self/statm") as stream:
     print(int(stream.read().split()[1]) * 4096 / 2**20)
 """
@@ -149,10 +152,12 @@ def test_resident_memory_is_explained(scalene, python, tmp_path):
     program.write_text(RESIDENT)
     stdout, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     memory = profile["processes"][0]["memory"]
-    assert memory["rss_mb"] == pytest.approx(float(stdout), rel=0.02)
-    object_mb = (100 + 33 + 11) // 16 * 16 / (1 << 20)
-    held_mb = 1000000 * 31 / 32 * object_mb
-    assert memory["allocator_slack_mb"] == pytest.approx(held_mb, rel=0.1)
+    object_bytes, resident_mb = map(float, stdout.split())
+    assert memory["rss_mb"] == pytest.approx(resident_mb, rel=0.02)
+    # Rounded up by either allocator.  Where lists that grow are new ones, something is left of the old.
+    held_mb = 1000000 * 31 / 32 * ((object_bytes + 15) // 16 * 16) / (1 << 20)
+    close = 0.15 if is_free_threaded(python) else 0.1
+    assert memory["allocator_slack_mb"] == pytest.approx(held_mb, rel=close)
     assert memory["python_live_mb"] < 0.1 * held_mb
     added = sum(memory[key] for key in ("start_rss_mb", "python_live_mb", "native_live_mb", "mapped_live_mb",
                                         "allocator_slack_mb", "other_mb"))
@@ -199,8 +204,10 @@ def test_leaks_of_many_shapes(scalene, python, tmp_path):
         {entry["lineno"] for entry in file["lines"] if PREFIX + mark in entry["line"]} for mark in ("leak", "faint leak")
     )
     assert (len(guilty), len(faint)) == (8, 3)
+    if is_free_threaded(python):  # a list that grows is a new one there, and the old one is gone
+        faint.update(entry["lineno"] for entry in file["lines"] if "leak of a list's own room" in entry["line"])
     found = {int(number) for number in file["leaks"]}
-    assert found - faint == guilty
+    assert found - faint == guilty - faint
     assert all(leak["likelihood"] >= 0.95 for leak in file["leaks"].values())
 
 
@@ -335,6 +342,8 @@ def test_killed_programs_keep_their_figures(scalene, newest_python, tmp_path):
                                      "PYTHONTRACEMALLOC=5", "PYTHONMALLOC=malloc_debug"])
 def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypatch):
     name, value = setting.split("=")
+    if value.startswith("malloc") and is_free_threaded(python):
+        pytest.skip("without GIL, CPython refuses it")
     monkeypatch.setenv(name, value)
     program = tmp_path / "other.py"
     program.write_text(
@@ -344,14 +353,15 @@ def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypa
         "more = [b'%0100d' % 7 for _ in range(100000)]\n"
         "tracemalloc.stop()\n"
         "last = [b'%0100d' % 7 for _ in range(100000)]\n"
+        "print(last[0].__sizeof__())\n"
     )
-    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    stdout, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     lines = profile["files"][str(program)]["lines"]
     # Whoever is above or below, before, during and after.  Where all blocks come from malloc(), what
     # debug hooks add to them is seen; about 400 samples, so three sigma are 15 percent.
     extra = 24 if value == "malloc_debug" else 0
     for entry in lines[1], lines[3], lines[5]:
-        assert entry["n_live_mb"] == pytest.approx(100000 * (133 + 8 + extra) / (1 << 20), rel=0.15)
+        assert entry["n_live_mb"] == pytest.approx(100000 * (int(stdout) + 8 + extra) / (1 << 20), rel=0.15)
 
 
 def test_busy_programs(scalene, python, tmp_path):
@@ -362,10 +372,13 @@ def test_busy_programs(scalene, python, tmp_path):
     run = run_memory(scalene, python, "busy.py", tmp_path)
     looks = run.truth["looks"]  # in order: was it ours?
     assert len(looks) >= 1000
-    opened = sum(now and not before for before, now in zip(looks, looks[1:]))
-    assert opened >= 20  # a cycle takes 8 ms, the loop most of a second
-    # A third to an eighth of the program's progress, of which each look stands for as much.
-    assert 0.08 < sum(looks) / len(looks) < 0.6
+    if is_free_threaded(python):
+        assert all(looks)  # there are no windows: who sees to free() must stay
+    else:
+        opened = sum(now and not before for before, now in zip(looks, looks[1:]))
+        assert opened >= 20  # a cycle takes 8 ms, the loop most of a second
+        # A third to an eighth of the program's progress, of which each look stands for as much.
+        assert 0.08 < sum(looks) / len(looks) < 0.6
     # Five sigma of a thousand samples.
     found = line(run, "busy")
     assert found["n_malloc_mb"] == pytest.approx(run.truth["allocated"], rel=0.15)
