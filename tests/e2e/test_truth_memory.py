@@ -47,7 +47,7 @@ def test_large_blocks_are_exact(run, mark):
 
 @pytest.mark.checked
 @pytest.mark.parametrize("mark", SMALL)
-def test_small_objects_are_estimated(run, mark):
+def test_small_objects_are_estimated(run, python, mark):
     """Forty megabytes or so within ten percent."""
     true, found = run.truth[mark], line(run, mark)
     assert found["n_alloc_samples"] > 500
@@ -56,7 +56,8 @@ def test_small_objects_are_estimated(run, mark):
     if true["allocated"]:
         assert found["n_malloc_mb"] == pytest.approx(true["allocated"], rel=close)
     assert found["n_live_mb"] == pytest.approx(true["live"], rel=close, abs=0.6)
-    assert found["n_python_fraction"] == 1
+    # Without GIL the garbage collector reads a file of /proc now and then, through libc's buffers.
+    assert found["n_python_fraction"] > 0.97 if is_free_threaded(python) else found["n_python_fraction"] == 1
 
 
 @pytest.mark.parametrize("mark", sorted(GROWING))

@@ -48,11 +48,15 @@ struct memory_promotion {
     int64_t heap_left_bytes;            /* to be put back */
     int64_t copies_left_bytes;          /* as well */
     void *block;                        /* where it is now; NULL: in no slot */
-    size_t copied_bytes;                /* growth: what was copied, */
-    const void *copied_to;              /* and to where */
+    const void *source;                 /* growth: where it was, if copies from there tell */
+    size_t copied_bytes;                /* growth: what was copied */
 };
-/* What is asked for, and with what CPython's debug hooks add to it. */
-enum { MEMORY_PROMOTED_LEAST = 513, MEMORY_PROMOTED_MOST = 513 + 64 };
+/* What is asked for, and with what CPython's debug hooks add to it, in front or at all. */
+enum {
+    MEMORY_HEAD_MAX = 64,
+    MEMORY_PROMOTED_LEAST = 513,
+    MEMORY_PROMOTED_MOST = MEMORY_PROMOTED_LEAST + MEMORY_HEAD_MAX,
+};
 
 struct memory_thread {
     struct memory_gap heap, objects, growth, copies;

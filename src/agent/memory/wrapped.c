@@ -5,9 +5,8 @@
 
 enum {
     WORD = sizeof(void *),
-    EXACT_WORDS = 8,    /* up to so many words the allocator rounds to two of them, */
-    STEPS_SHIFT = 2,    /* and beyond to so many steps (as a power of two) of each doubling */
-    DEBUG_HEAD_MAX = 64 /* what CPython's debug hooks put in front of a block */
+    EXACT_WORDS = 8, /* up to so many words the allocator rounds to two of them, */
+    STEPS_SHIFT = 2, /* and beyond to so many steps (as a power of two) of each doubling */
 };
 #define SLOW   __attribute__((noinline, cold))
 #define FORCED (INT64_MIN / 2)
@@ -52,20 +51,18 @@ static size_t rounded(size_t size)
     return (((words - 1) >> shift) + 1) * WORD << shift;
 }
 
-/* A realloc, and how much of the old block was copied to its new place: 0 if that is the old one,
- * or it is not known. */
+/* A realloc, and how much of the old block was copied to its new place: 0 if that is the old one.
+ * Between the two may be CPython's debug hooks, which copy a little of it by themselves. */
 static void *move(const struct allocator *original, void *block, size_t size, size_t *copied_bytes)
 {
     struct memory_promotion *notice = &memory_self.promotion;
     int64_t copies_left_bytes = memory_self.copies.left_bytes;
-    *notice = (struct memory_promotion){.is_growth = true};
+    *notice = (struct memory_promotion){.is_growth = true, .source = block};
     memory_self.copies.left_bytes = FORCED;
     void *moved = original->realloc(original->ctx, block, size);
     memory_self.copies.left_bytes = copies_left_bytes;
     notice->is_growth = false;
-    size_t head = (size_t)((uintptr_t)moved - (uintptr_t)notice->copied_to);
-    bool is_told = moved != block && head < DEBUG_HEAD_MAX && notice->copied_bytes > head;
-    *copied_bytes = is_told ? notice->copied_bytes - head : 0;
+    *copied_bytes = moved != block ? notice->copied_bytes : 0;
     return moved;
 }
 

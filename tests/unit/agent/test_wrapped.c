@@ -170,7 +170,7 @@ static void *inner_realloc(void *ctx, void *block, size_t size)
     size_t copied = size < room ? size : room;
     memcpy(moved, block, copied);
     if (memory_self.promotion.is_growth && memory_self.copies.left_bytes < 0) { /* copies.c */
-        memory_self.promotion.copied_to = moved;
+        assert_ptr_equal(memory_self.promotion.source, block);
         memory_self.promotion.copied_bytes = copied;
     }
     give(block);
