@@ -39,6 +39,7 @@ struct py_layout {
     int32_t ts_frame;                                   /* current frame directly ... */
     int32_t ts_cframe, cframe_current, cframe_previous; /* ... or through the C frame */
     int32_t ts_gil_requested;
+    int32_t ts_state;      /* free-threaded: what a thread waits on while the world is stopped */
     int32_t ts_base_frame; /* the frame every complete chain ends in */
 
     int32_t fr_code, fr_back, fr_instr, fr_owner, fr_tlbc_index;

@@ -15,7 +15,7 @@
 static const struct py_layout frame_objects = {
     .ts_prev = 0, .ts_thread_id = 176, .ts_frame = 24,
     .ts_cframe = ABSENT, .cframe_current = ABSENT, .cframe_previous = ABSENT,
-    .ts_gil_requested = ABSENT, .ts_base_frame = ABSENT,
+    .ts_gil_requested = ABSENT, .ts_state = ABSENT, .ts_base_frame = ABSENT,
     .fr_code = 32, .fr_back = 24, .fr_instr = 104, .fr_owner = ABSENT, .fr_tlbc_index = ABSENT, .fr_is_entry = ABSENT,
     .instruction = PY_LASTI_BYTES, .code_mask = ~(uintptr_t)0,
     .code_file = 104, .code_name = 112, .code_first_line = 40, .code_line_table = 120,
@@ -31,7 +31,7 @@ static const struct py_layout frame_objects = {
 static const struct py_layout layout_3_11 = {
     .ts_prev = 0, .ts_thread_id = 152, .ts_frame = ABSENT,
     .ts_cframe = 56, .cframe_current = 8, .cframe_previous = 16,
-    .ts_gil_requested = ABSENT, .ts_base_frame = ABSENT,
+    .ts_gil_requested = ABSENT, .ts_state = ABSENT, .ts_base_frame = ABSENT,
     .fr_code = 32, .fr_back = 48, .fr_instr = 56, .fr_owner = 69, .fr_tlbc_index = ABSENT, .fr_is_entry = 68,
     .fr_owner_shim = 255, .fr_owner_max = 2,
     .instruction = PY_INSTR_POINTER, .code_mask = ~(uintptr_t)0,
@@ -47,7 +47,7 @@ static const struct py_layout layout_3_11 = {
 static const struct py_layout layout_3_12 = {
     .ts_prev = 0, .ts_thread_id = 136, .ts_frame = ABSENT,
     .ts_cframe = 56, .cframe_current = 0, .cframe_previous = 8,
-    .ts_gil_requested = ABSENT, .ts_base_frame = ABSENT,
+    .ts_gil_requested = ABSENT, .ts_state = ABSENT, .ts_base_frame = ABSENT,
     .fr_code = 0, .fr_back = 8, .fr_instr = 56, .fr_owner = 70, .fr_tlbc_index = ABSENT, .fr_is_entry = ABSENT,
     .fr_owner_shim = 3, .fr_owner_max = 3,
     .instruction = PY_INSTR_POINTER, .code_mask = ~(uintptr_t)0,
@@ -65,6 +65,7 @@ struct positions {
     uint32_t minor;
     uint16_t size;
     uint16_t ts_prev, ts_frame, ts_base_frame, ts_thread_id, ts_gil_requested;
+    uint16_t ts_status, ts_state_behind; /* the state stands so many bytes behind the status */
     uint16_t fr_back, fr_code, fr_instr, fr_owner, fr_tlbc_index;
     uint16_t code_file, code_name, code_line_table, code_first_line, code_bytes, code_tlbc;
     uint16_t ob_type, bytes_size, bytes_data;
@@ -75,19 +76,21 @@ struct positions {
 
 static const struct positions positions[] = {
     {.minor = 13, .size = 584, .ts_prev = 160, .ts_frame = 184, .ts_thread_id = 192,
+     .ts_status = 216, .ts_state_behind = 8,
      .fr_back = 232, .fr_code = 240, .fr_instr = 248, .fr_owner = 264,
      .code_file = 280, .code_name = 296, .code_line_table = 304, .code_first_line = 312,
      .code_bytes = 344, .ob_type = 360, .bytes_size = 520, .bytes_data = 528,
      .str_state = 544, .str_length = 552, .str_ascii_size = 560, .owner_max = 3,
      .calls = opcodes_3_13},
     {.minor = 14, .size = 760, .ts_prev = 184, .ts_frame = 208, .ts_thread_id = 216,
+     .ts_status = 240, .ts_state_behind = 12,
      .fr_back = 256, .fr_code = 264, .fr_instr = 272, .fr_owner = 288, .fr_tlbc_index = 304,
      .code_file = 320, .code_name = 336, .code_line_table = 344, .code_first_line = 352,
      .code_bytes = 384, .code_tlbc = 392, .ob_type = 408, .bytes_size = 600, .bytes_data = 608,
      .str_state = 624, .str_length = 632, .str_ascii_size = 640, .owner_max = 4,
      .calls = opcodes_3_14},
     {.minor = 15, .size = 888, .ts_prev = 184, .ts_frame = 208, .ts_base_frame = 216,
-     .ts_thread_id = 240, .ts_gil_requested = 280,
+     .ts_thread_id = 240, .ts_gil_requested = 280, .ts_status = 264, .ts_state_behind = 16,
      .fr_back = 320, .fr_code = 328, .fr_instr = 336, .fr_owner = 352, .fr_tlbc_index = 368,
      .code_file = 384, .code_name = 400, .code_line_table = 408, .code_first_line = 416,
      .code_bytes = 448, .code_tlbc = 456, .ob_type = 472, .bytes_size = 696, .bytes_data = 704,
@@ -132,6 +135,7 @@ static bool select_described(struct py_layout *layout, const struct positions *p
         .ts_frame = described(runtime, p->ts_frame, &ok),
         .ts_cframe = ABSENT, .cframe_current = ABSENT, .cframe_previous = ABSENT,
         .ts_gil_requested = described(runtime, p->ts_gil_requested, &ok),
+        .ts_state = free_threaded ? described(runtime, p->ts_status, &ok) + p->ts_state_behind : ABSENT,
         .ts_base_frame = described(runtime, p->ts_base_frame, &ok),
         .fr_code = described(runtime, p->fr_code, &ok),
         .fr_back = described(runtime, p->fr_back, &ok),

@@ -27,6 +27,8 @@
     ROW(LOOP, "loop", "event loop", true, "in an event loop: select, poll, epoll")                 \
     ROW(STARVED, "starved", "no free CPU", false, "for a processor")                               \
     ROW(OTHER, "other", "other", false, "for something else")                                      \
-    ROW(REQUEST, "request", "requests", true, "as a server, for requests: idle, not slow")
+    ROW(REQUEST, "request", "requests", true, "as a server, for requests: idle, not slow")         \
+    ROW(STOPPED, "stopped", "stop-the-world", false,                                               \
+        "because all threads were stopped, as by the garbage collector of a build without GIL")
 
 #endif

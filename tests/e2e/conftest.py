@@ -30,11 +30,19 @@ def find_pythons():
     return subprocess.check_output([str(ROOT / "tools/pythons.sh")], text=True).split("\n")[:-1]
 
 
+def ask(python, expression):
+    """What an interpreter says of itself."""
+    words = [python, "-Ic", "import platform, sys, sysconfig; print(%s)" % expression]
+    return subprocess.check_output(words, text=True).strip()
+
+
+def is_free_threaded(python):
+    return ask(python, "sysconfig.get_config_var('Py_GIL_DISABLED')") == "1"
+
+
 def version_of(python):
-    """Such as "3.11.2", to name the test by."""
-    return subprocess.check_output(
-        [python, "-ISc", "import platform; print(platform.python_version())"], text=True
-    ).strip()
+    """Such as "3.11.2", or "3.13.2t" without GIL, to name the test by."""
+    return ask(python, "platform.python_version()") + "t" * is_free_threaded(python)
 
 
 PYTHONS = find_pythons()

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import BUILD, PYTHONS
+from conftest import BUILD, PYTHONS, is_free_threaded
 from side_by_side import SideBySide, assert_same, lines_hit
 
 FIXTURE = BUILD / "tests/unit/libfault_fixture.so"
@@ -98,7 +98,9 @@ def test_handlers_survive_vfork(both):
     assert plain.status == -11 and "['ill', 'sample']" in plain.stdout, plain
     assert "Segmentation fault" in plain.stderr
     profiled = both.profiled(program)
-    assert_same(plain, profiled, mask=lambda text: re.sub("0x[0-9a-f]+", "0x", text))
+    # From 3.14 on faulthandler shows C functions too, and then ours, which calls it.
+    masked = re.compile("0x[0-9a-f]+|^  Binary file .*\n", re.MULTILINE)
+    assert_same(plain, profiled, mask=lambda text: masked.sub("", text))
 
 
 INHERITED = """
@@ -359,8 +361,11 @@ FLAG_TSYNC = 1
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of system calls")
 @pytest.mark.parametrize("way", ["prctl", "seccomp", "all threads"])
 def test_filters_that_kill(both, way):
+    killed = dict(KILLED)
+    if is_free_threaded(both.python):
+        del killed["sched_yield"]  # its locks call it
     text = FILTERED.format(
-        killed=sorted(KILLED.values()),
+        killed=sorted(killed.values()),
         by_syscall=way != "prctl",
         seccomp=317,
         flags=FLAG_TSYNC if way == "all threads" else 0,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import truth
+from conftest import is_free_threaded
 
 PREFIX = "#: "
 
@@ -47,7 +48,7 @@ def test_large_blocks_are_exact(run, mark):
 
 @pytest.mark.checked
 @pytest.mark.parametrize("mark", SMALL)
-def test_small_objects_are_estimated(run, mark):
+def test_small_objects_are_estimated(run, python, mark):
     """Forty megabytes or so within ten percent."""
     true, found = run.truth[mark], line(run, mark)
     assert found["n_alloc_samples"] > 500
@@ -57,7 +58,10 @@ def test_small_objects_are_estimated(run, mark):
         assert found["n_alloc_total_mb"] == pytest.approx(true["allocated"], rel=close)
         assert found["n_malloc_mb"] == pytest.approx(true["kept"], rel=close, abs=0.6)
     assert found["n_live_mb"] == pytest.approx(true["live"], rel=close, abs=0.6)
-    assert found["n_python_fraction"] == 1 or not found["n_malloc_mb"]
+    if found["n_malloc_mb"]:
+        # Without GIL the garbage collector reads a file of /proc now and then, through libc's buffers.
+        least = 0.97 if is_free_threaded(python) else 1
+        assert found["n_python_fraction"] >= least
 
 
 @pytest.mark.parametrize("mark", sorted(GROWING))
@@ -135,11 +139,13 @@ def test_what_the_compiler_freed_is_not_live(scalene, python, tmp_path):
 
 
 RESIDENT = """\
+import sys
 kept = []
 lost = []
 for i in range(1000000):
     (lost if i % 32 else kept).append(b"%0100d" % i)
 lost.clear()
+print(sys.getsizeof(kept[0]))
 with open("/proc/self/statm") as stream:
     print(int(stream.read().split()[1]) * 4096 / 2**20)
 """
@@ -151,10 +157,12 @@ def test_resident_memory_is_explained(scalene, python, tmp_path):
     program.write_text(RESIDENT)
     stdout, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     memory = profile["processes"][0]["memory"]
-    assert memory["rss_mb"] == pytest.approx(float(stdout), rel=0.02)
-    object_mb = (100 + 33 + 11) // 16 * 16 / (1 << 20)
-    held_mb = 1000000 * 31 / 32 * object_mb
-    assert memory["allocator_slack_mb"] == pytest.approx(held_mb, rel=0.1)
+    object_bytes, resident_mb = map(float, stdout.split())
+    assert memory["rss_mb"] == pytest.approx(resident_mb, rel=0.02)
+    # Rounded up by either allocator.  Where lists that grow are new ones, something is left of the old.
+    held_mb = 1000000 * 31 / 32 * ((object_bytes + 15) // 16 * 16) / (1 << 20)
+    close = 0.15 if is_free_threaded(python) else 0.1
+    assert memory["allocator_slack_mb"] == pytest.approx(held_mb, rel=close)
     assert memory["python_live_mb"] < 0.1 * held_mb
     added = sum(memory[key] for key in ("start_rss_mb", "python_live_mb", "native_live_mb", "mapped_live_mb",
                                         "allocator_slack_mb", "other_mb"))
@@ -298,6 +306,8 @@ def test_killed_programs_keep_their_figures(scalene, newest_python, tmp_path):
                                      "PYTHONTRACEMALLOC=5", "PYTHONMALLOC=malloc_debug"])
 def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypatch):
     name, value = setting.split("=")
+    if value.startswith("malloc") and is_free_threaded(python):
+        pytest.skip("without GIL, CPython refuses it")
     monkeypatch.setenv(name, value)
     program = tmp_path / "other.py"
     program.write_text(
@@ -307,14 +317,15 @@ def test_other_allocators_of_python(scalene, python, setting, tmp_path, monkeypa
         "more = [b'%0100d' % 7 for _ in range(100000)]\n"
         "tracemalloc.stop()\n"
         "last = [b'%0100d' % 7 for _ in range(100000)]\n"
+        "print(last[0].__sizeof__())\n"
     )
-    _, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
+    stdout, profile = truth.launch(scalene, python, ["--memory", program], tmp_path)
     lines = profile["files"][str(program)]["lines"]
     # Whoever is above or below, before, during and after.  Where all blocks come from malloc(), what
     # debug hooks add to them is seen; about 400 samples, so three sigma are 15 percent.
     extra = 24 if value == "malloc_debug" else 0
     for entry in lines[1], lines[3], lines[5]:
-        assert entry["n_live_mb"] == pytest.approx(100000 * (133 + 8 + extra) / (1 << 20), rel=0.15)
+        assert entry["n_live_mb"] == pytest.approx(100000 * (int(stdout) + 8 + extra) / (1 << 20), rel=0.15)
 
 
 def test_busy_programs(scalene, python, tmp_path):
@@ -325,10 +336,13 @@ def test_busy_programs(scalene, python, tmp_path):
     run = run_memory(scalene, python, "busy.py", tmp_path)
     looks = run.truth["looks"]  # in order: was it ours?
     assert len(looks) >= 1000
-    opened = sum(now and not before for before, now in zip(looks, looks[1:]))
-    assert opened >= 20  # a cycle takes 8 ms, the loop most of a second
-    # A third to an eighth of the program's progress, of which each look stands for as much.
-    assert 0.08 < sum(looks) / len(looks) < 0.6
+    if is_free_threaded(python):
+        assert all(looks)  # there are no windows: who sees to free() must stay
+    else:
+        opened = sum(now and not before for before, now in zip(looks, looks[1:]))
+        assert opened >= 20  # a cycle takes 8 ms, the loop most of a second
+        # A third to an eighth of the program's progress, of which each look stands for as much.
+        assert 0.08 < sum(looks) / len(looks) < 0.6
     # Five sigma of a thousand samples.
     found = line(run, "busy")
     assert found["n_alloc_total_mb"] == pytest.approx(run.truth["allocated"], rel=0.15)

@@ -111,3 +111,16 @@ def test_computing_lines_do_not_wait(waits):
 def test_every_moment_is_charged_once(waits):
     whole = waits.profile["total_time_sec"] + waits.profile["idle_sec"]
     assert whole == pytest.approx(waits.truth["wall"], rel=0.02, abs=0.05)
+
+
+def test_stopped_world(scalene, python):
+    """A thread that would run waits while the collector of another one looks at all objects."""
+    run = truth.run(scalene, python, "stops.py")
+    causes = run.marked["compute"]["waits"]
+    if run.truth["has_gil"]:
+        assert "stopped" not in run.profile["waits"]
+    else:
+        assert_within(causes["stopped"], run.section("compute"), run)
+        assert causes.get("lock", 0) <= POINTS * run.truth["wall"]
+    # The one that collects does not wait.
+    assert run.marked["collect"]["waits"].get("stopped", 0) <= POINTS * run.truth["wall"]

@@ -44,13 +44,24 @@ void copies_init(void)
         *(void **)&next_memmove = move;
 }
 
-static void record(const void *to, size_t size, const void *caller)
+/* A block grows: objects.c and wrapped.c ask how large it was, and know where to or where from. */
+static void tell_growth(const void *to, const void *from, size_t size)
+{
+    struct memory_promotion *promotion = &memory_self.promotion;
+    if (promotion->source) {
+        size_t head = (size_t)((uintptr_t)promotion->source - (uintptr_t)from);
+        if (head < MEMORY_HEAD_MAX && size > head + promotion->copied_bytes)
+            promotion->copied_bytes = size - head;
+    } else if (to == promotion->block && !promotion->copied_bytes) {
+        promotion->copied_bytes = size;
+    }
+}
+
+static void record(const void *to, const void *from, size_t size, const void *caller)
 {
     struct memory_sample sample = {.kind = WIRE_SITE_COPY, .caller = caller};
-    struct memory_promotion *promotion = &memory_self.promotion;
-    if (promotion->is_growth) { /* a small block that grows: objects.c asks how large it was */
-        if (to == promotion->block && !promotion->copied_bytes)
-            promotion->copied_bytes = size;
+    if (memory_self.promotion.is_growth) {
+        tell_growth(to, from, size);
     } else if (heap_is_allocator(caller)) {
         /* It may hold locks that a forking thread waits for, which has the recorder's. */
         if (size < WIRE_LARGE_LEAST)
@@ -99,14 +110,14 @@ static inline void *copy_few(char *to, const char *from, size_t size)
 static __attribute__((noinline, cold)) void *sampled_copy(void *to, const void *from, size_t size,
                                                           const void *caller)
 {
-    record(to, size, caller);
+    record(to, from, size, caller);
     return next_memcpy(to, from, size);
 }
 
 static __attribute__((noinline, cold)) void *sampled_move(void *to, const void *from, size_t size,
                                                           const void *caller)
 {
-    record(to, size, caller);
+    record(to, from, size, caller);
     return next_memmove(to, from, size);
 }
 

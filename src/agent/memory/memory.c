@@ -35,8 +35,8 @@ __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec
 static bool is_set_up; /* in this process, or in one it was forked from */
 static _Atomic bool active;
 static _Atomic uint32_t locked;
-static _Atomic uint64_t forking_since_ns; /* a thread has the lock for that; 0: none */
-static void *to_free[DEFERRED_MAX];       /* of the lock's holder */
+static _Atomic uint64_t forking_since_ns;     /* a thread has the lock for that; 0: none */
+static struct deferred to_free[DEFERRED_MAX]; /* of the lock's holder */
 static size_t to_free_count;
 
 /* ---- the lock ---- */
@@ -57,11 +57,11 @@ static void forget_deferred(void)
 {
     size_t count = deferred_take(to_free);
     for (size_t i = 0; i < count; i++) {
-        void *block = to_free[i];
+        void *block = to_free[i].block;
         forget_locked(block);
         CHECK_CHEAP(to_free_count <= i); /* what is read is not written over */
-        if (!blocks_is_slot(block))
-            to_free[to_free_count++] = block;
+        if (!to_free[i].is_foreign && !blocks_is_slot(block))
+            to_free[to_free_count++].block = block;
     }
 }
 
@@ -100,7 +100,7 @@ static __attribute__((noinline)) void unlock_and_free(void)
     void *freed[DEFERRED_MAX];
     size_t count = to_free_count;
     for (size_t i = 0; i < count; i++)
-        freed[i] = to_free[i];
+        freed[i] = to_free[i].block;
     to_free_count = 0;
     atomic_store_explicit(&locked, 0, memory_order_release);
     for (size_t i = 0; i < count; i++)
@@ -221,17 +221,29 @@ void *memory_take_slot(size_t size_bytes, size_t align_bytes)
     return slot;
 }
 
-bool memory_forget(void *block)
+static bool forget(void *block, bool is_foreign)
 {
     uint64_t began_ns = begin_timing();
     if (memory_self.busy || !lock()) {
-        deferred_put(block); /* no room: it is never freed */
+        /* No room: a block is never freed then, a foreign one stays on the books. */
+        if (!deferred_put(block, is_foreign) && is_foreign)
+            memory_lost();
         return false;
     }
     forget_locked(block);
     unlock();
     end_timing(began_ns);
     return true;
+}
+
+bool memory_forget(void *block)
+{
+    return forget(block, false);
+}
+
+void memory_forget_foreign(void *block)
+{
+    forget(block, true);
 }
 
 void memory_give_slot(void *slot)

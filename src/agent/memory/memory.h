@@ -1,6 +1,6 @@
 /*
  * The recorder of memory: which allocations are samples, and what becomes of
- * them.  The hooks (heap.c, objects.c, copies.c, mappings.c) count bytes down
+ * them.  The hooks (heap.c, objects.c, wrapped.c, copies.c, mappings.c) count bytes down
  * and come here when a count runs out (gaps.h); sampled blocks are followed until they
  * are freed, so that live memory is known by stack at any time.
  *
@@ -51,10 +51,15 @@ struct memory_promotion {
     int64_t heap_left_bytes;   /* to be put back */
     int64_t copies_left_bytes; /* as well */
     void *block;               /* where it is now; NULL: in no slot */
-    size_t copied_bytes;       /* growth: what was copied to there */
+    const void *source;        /* growth: where it was, if copies from there tell */
+    size_t copied_bytes;       /* growth: what was copied */
 };
-/* What is asked for, and with what CPython's debug hooks add to it. */
-enum { MEMORY_PROMOTED_LEAST = 513, MEMORY_PROMOTED_MOST = 513 + 64 };
+/* What is asked for, and with what CPython's debug hooks add to it, in front or at all. */
+enum {
+    MEMORY_HEAD_MAX = 64,
+    MEMORY_PROMOTED_LEAST = 513,
+    MEMORY_PROMOTED_MOST = MEMORY_PROMOTED_LEAST + MEMORY_HEAD_MAX,
+};
 
 struct memory_thread {
     struct memory_gap heap, objects, growth, copies;
@@ -114,6 +119,9 @@ void memory_lost(void);
 /* The block is about to be freed: forget it.  False: the caller must not free it now, that will be
  * done later (in signal handlers, or while the process forks). */
 bool memory_forget(void *block);
+/* The same of a block that is not malloc()'s: it may be given back whatever becomes of its records.
+ */
+void memory_forget_foreign(void *block);
 
 /* Around a realloc: take the block's records / put them to where it is now, `size_bytes` large.
  * False: they cannot be taken now, the block must stay where it is until it is forgotten. */

@@ -4,11 +4,13 @@
 #include "agent/memory/blocks.h"
 #include "agent/memory/duty.h"
 #include "agent/memory/gaps.h"
+#include "agent/memory/memory.h"
+#include "agent/memory/wrapped.h"
 
 #include <dlfcn.h>
 
 enum {
-    DOMAINS = 2,
+    DOMAINS = ALLOCATOR_DOMAINS,
     SMALL_MAX = 512, /* what CPython's allocator serves itself */
     SMALL_UNIT = 16, /* and in steps of what */
     PROBE_BYTES = 64,
@@ -17,19 +19,12 @@ enum {
 #define SLOW   __attribute__((noinline, cold))
 #define FORCED (INT64_MIN / 2)
 
-/* PyMemAllocatorEx and PyMemAllocatorDomain, the same since 3.5. */
-struct allocator {
-    void *ctx;
-    void *(*malloc)(void *ctx, size_t size);
-    void *(*calloc)(void *ctx, size_t count, size_t size);
-    void *(*realloc)(void *ctx, void *block, size_t size);
-    void (*free)(void *ctx, void *block);
-};
-static const int domains[DOMAINS] = {1, 2}; /* MEM, OBJ */
+static const int domains[DOMAINS] = {1, 2}; /* PyMemAllocatorDomain: MEM, OBJ */
 
 static void (*get_allocator)(int domain, struct allocator *);
 static void (*set_allocator)(int domain, struct allocator *);
-static struct allocator originals[DOMAINS];
+static struct allocator originals[DOMAINS], in_front[DOMAINS];
+static bool is_wrapped; /* by wrapped.c, instead of what is in this file */
 
 /* ---- samples ---- */
 
@@ -163,6 +158,8 @@ HOOKS(obj, 1)
 static struct allocator ours(int which)
 {
     struct allocator allocator = originals[which];
+    if (is_wrapped)
+        return wrapped_around(which, &originals[which]);
     allocator.malloc = which ? obj_malloc : mem_malloc;
     allocator.calloc = which ? obj_calloc : mem_calloc;
     allocator.realloc = which ? obj_realloc : mem_realloc;
@@ -173,7 +170,7 @@ static bool is_in_front(int which)
 {
     struct allocator now;
     get_allocator(domains[which], &now);
-    return now.malloc == ours(which).malloc;
+    return now.malloc == in_front[which].malloc;
 }
 
 /* Is the function of ours reached, be it from below another's? */
@@ -219,10 +216,9 @@ static bool small_reach_malloc(int which)
 static void put_in_front(void)
 {
     for (int i = 0; i < DOMAINS; i++) {
-        struct allocator allocator;
         get_allocator(domains[i], &originals[i]);
-        allocator = ours(i);
-        set_allocator(domains[i], &allocator);
+        in_front[i] = ours(i);
+        set_allocator(domains[i], &in_front[i]);
     }
 }
 
@@ -235,8 +231,7 @@ static void take_out(void)
 
 static bool find_functions(void)
 {
-    if (agent.has_layout && agent.layout.free_threaded)
-        return false; /* objects never come from malloc() */
+    is_wrapped = agent.has_layout && agent.layout.free_threaded;
     *(void **)&get_allocator = dlsym(RTLD_DEFAULT, "PyMem_GetAllocator");
     *(void **)&set_allocator = dlsym(RTLD_DEFAULT, "PyMem_SetAllocator");
     return get_allocator && set_allocator;
@@ -252,13 +247,27 @@ static void let_switch(void)
 {
     struct duty_word words[DOMAINS * DUTY_FUNCTIONS];
     for (int i = 0; i < DOMAINS; i++) {
-        struct allocator mine = ours(i), *original = &originals[i];
+        const struct allocator *mine = &in_front[i], *original = &originals[i];
         struct duty_word *of_domain = &words[i * DUTY_FUNCTIONS];
-        of_domain[0] = (struct duty_word){(uintptr_t)mine.malloc, (uintptr_t)original->malloc, 0};
-        of_domain[1] = (struct duty_word){(uintptr_t)mine.calloc, (uintptr_t)original->calloc, 0};
-        of_domain[2] = (struct duty_word){(uintptr_t)mine.realloc, (uintptr_t)original->realloc, 0};
+        of_domain[0] = (struct duty_word){(uintptr_t)mine->malloc, (uintptr_t)original->malloc, 0};
+        of_domain[1] = (struct duty_word){(uintptr_t)mine->calloc, (uintptr_t)original->calloc, 0};
+        of_domain[2] =
+            (struct duty_word){(uintptr_t)mine->realloc, (uintptr_t)original->realloc, 0};
     }
     duty_init((uintptr_t)set_allocator, words, DOMAINS * DUTY_FUNCTIONS);
+}
+
+/* Are objects seen, if not by wrapping?  What is in front for nothing is taken out. */
+static bool try_out(void)
+{
+    bool small = small_reach_malloc(0) && small_reach_malloc(1);
+    if (small || !large_reaches_malloc(0) || !large_reaches_malloc(1)) {
+        take_out();
+        return small;
+    }
+    if (is_in_front(0) && is_in_front(1))
+        let_switch();
+    return true;
 }
 
 bool objects_install(void)
@@ -267,13 +276,7 @@ bool objects_install(void)
         return false;
     if (!is_reached(0) || !is_reached(1)) /* Python was set up with other allocators */
         put_in_front();
-    bool small = small_reach_malloc(0) && small_reach_malloc(1);
-    if (small || !large_reaches_malloc(0) || !large_reaches_malloc(1)) {
-        take_out();
-        return small;
-    }
-    if (is_in_front(0) && is_in_front(1))
-        let_switch();
+    bool are_seen = is_wrapped || try_out();
     memory_self.objects = memory_self.growth = (struct memory_gap){0};
-    return true;
+    return are_seen;
 }

@@ -1,5 +1,6 @@
 /*
- * Small Python objects, which CPython's own allocator keeps from malloc().
+ * Small Python objects, which CPython's own allocator keeps from malloc().  How
+ * they are seen on a build without GIL is in wrapped.h; on all others:
  *
  * Its MEM and OBJ domains get functions of ours in front that count bytes down
  * and, for the one object in many that is a sample, ask for more than the 512

@@ -187,6 +187,20 @@ static enum wire_kind of_poll(const struct watched *watched)
     return kind;
 }
 
+/*
+ * CPython parks a thread on a semaphore on that thread's own stack, behind the address of what it
+ * waits for (struct wait_entry of its parking lot).  One that wants to run while the world is
+ * stopped waits for its own state to change.
+ */
+static bool waits_to_attach(uintptr_t semaphore, uintptr_t tstate)
+{
+    unsigned bad = 0;
+    return agent.has_layout && tstate && agent.layout.ts_state >= 0 &&
+           guard_ptr(semaphore - sizeof(uintptr_t), &bad) ==
+               tstate + (uintptr_t)agent.layout.ts_state &&
+           !bad;
+}
+
 /* The interpreter's lock lives inside _PyRuntime; every other futex is somebody's lock. */
 static enum wire_kind of_futex(uintptr_t address, uintptr_t tstate)
 {
@@ -196,7 +210,7 @@ static enum wire_kind of_futex(uintptr_t address, uintptr_t tstate)
     if (agent.has_layout && tstate && agent.layout.ts_gil_requested >= 0 &&
         guard_u32(tstate + (uintptr_t)agent.layout.ts_gil_requested, &bad) == 1 && !bad)
         return WIRE_WAIT_GIL;
-    return WIRE_WAIT_LOCK;
+    return waits_to_attach(address, tstate) ? WIRE_WAIT_STOPPED : WIRE_WAIT_LOCK;
 }
 
 static int rule_of(long call)

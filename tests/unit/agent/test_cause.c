@@ -82,9 +82,36 @@ static void test_gil(void **state)
     uint32_t tstate[4] = {0, 0, 1, 0};
     agent.has_layout = true;
     agent.layout.ts_gil_requested = 8;
+    agent.layout.ts_state = PY_ABSENT;
     struct os_wait wait = {.call = SYS_futex, .args = {1}};
     assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_GIL);
     tstate[2] = 0;
+    assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_LOCK);
+}
+
+/* Parked on the own stack, by the address that is waited for. */
+static void test_stopped_world(void **state)
+{
+    faults_install(state);
+    uint32_t tstate[4] = {0}, lock = 0;
+    struct {
+        void *park_arg;
+        const void *address;
+        uint32_t semaphore[4];
+    } parked = {.address = &tstate[3]};
+    struct os_wait wait = {.call = SYS_futex, .args = {(uintptr_t)parked.semaphore}};
+    agent.has_layout = true;
+    agent.layout.ts_gil_requested = PY_ABSENT;
+    agent.layout.ts_state = 12;
+    assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_STOPPED);
+    assert_int_equal(cause_find(&wait, 0, 1).kind, WIRE_WAIT_LOCK);
+    parked.address = &lock;
+    assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_LOCK);
+    wait.args[0] = 16; /* unreadable */
+    assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_LOCK);
+    agent.layout.ts_state = PY_ABSENT; /* with a GIL the world is never stopped */
+    parked.address = &tstate[3];
+    wait.args[0] = (uintptr_t)parked.semaphore;
     assert_int_equal(cause_find(&wait, (uintptr_t)tstate, 1).kind, WIRE_WAIT_LOCK);
 }
 
@@ -93,7 +120,7 @@ static void test_external(void **state)
     (void)state;
     assert_true(cause_is_external(WIRE_WAIT_SLEEP) && cause_is_external(WIRE_WAIT_CHILD));
     assert_false(cause_is_external(WIRE_WAIT_LOCK) || cause_is_external(WIRE_WAIT_GIL) ||
-                 cause_is_external(WIRE_WAIT_STARVED));
+                 cause_is_external(WIRE_WAIT_STARVED) || cause_is_external(WIRE_WAIT_STOPPED));
 }
 
 static struct cause cause_at(long call, uintptr_t a0, uintptr_t a1, uintptr_t a2, uint64_t now_ns)
@@ -242,6 +269,7 @@ int main(void)
         cmocka_unit_test(test_plain_calls),
         cmocka_unit_test(test_by_descriptor),
         cmocka_unit_test(test_gil),
+        cmocka_unit_test(test_stopped_world),
         cmocka_unit_test(test_external),
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_children),

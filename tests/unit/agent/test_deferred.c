@@ -20,16 +20,18 @@ static void *address(uintptr_t n)
 static void what_was_put_is_taken(void **state)
 {
     (void)state;
-    static void *taken[DEFERRED_MAX];
+    static struct deferred taken[DEFERRED_MAX];
     assert_int_equal(deferred_take(taken), 0);
     for (uintptr_t i = 0; i < DEFERRED_MAX; i++)
-        assert_true(deferred_put(address(i)));
-    assert_false(deferred_put(address(DEFERRED_MAX))); /* no room */
+        assert_true(deferred_put(address(i), i % 3 == 0));
+    assert_false(deferred_put(address(DEFERRED_MAX), false)); /* no room */
     assert_int_equal(deferred_take(taken), DEFERRED_MAX);
-    for (uintptr_t i = 0; i < DEFERRED_MAX; i++)
-        assert_ptr_equal(taken[i], address(i));
+    for (uintptr_t i = 0; i < DEFERRED_MAX; i++) {
+        assert_ptr_equal(taken[i].block, address(i));
+        assert_int_equal(taken[i].is_foreign, i % 3 == 0);
+    }
     assert_int_equal(deferred_take(taken), 0);
-    assert_true(deferred_put(address(7)));
+    assert_true(deferred_put(address(7), true));
     assert_int_equal(deferred_take(taken), 1);
 }
 
@@ -41,7 +43,7 @@ static void *put_many(void *argument)
 {
     uintptr_t me = (uintptr_t)argument;
     for (uintptr_t i = 0; i < EACH; i++)
-        while (!deferred_put(address(me * EACH + i)))
+        while (!deferred_put(address(me * EACH + i), i % 2))
             sched_yield();
     atomic_fetch_add(&finished, 1);
     return NULL;
@@ -49,11 +51,12 @@ static void *put_many(void *argument)
 
 static size_t take_all(void)
 {
-    static void *taken[DEFERRED_MAX];
+    static struct deferred taken[DEFERRED_MAX];
     size_t count = deferred_take(taken);
     for (size_t i = 0; i < count; i++) {
-        uintptr_t n = (uintptr_t)taken[i] / 16 - 1;
+        uintptr_t n = (uintptr_t)taken[i].block / 16 - 1;
         assert_true(n < PUTTERS * EACH);
+        assert_int_equal(taken[i].is_foreign, n % EACH % 2);
         assert_int_equal(times_taken[n]++, 0);
     }
     return count;

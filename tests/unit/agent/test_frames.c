@@ -54,6 +54,13 @@ static void test_described(void **state)
     assert_int_equal(l.str_compact, 56);
     assert_int_equal(l.ts_cframe, PY_ABSENT);
     assert_false(l.free_threaded);
+    assert_int_equal(l.ts_state, PY_ABSENT);
+    runtime[216 / 8] = 32; /* thread_state.status */
+    runtime[2] = 1;        /* free_threaded */
+    assert_true(layout_select(&l, 0x030d03f0, (uintptr_t)runtime, sizeof runtime));
+    assert_true(l.free_threaded);
+    assert_int_equal(l.ts_state, 40);
+    runtime[2] = 0;
     runtime[184 / 8] = 1 << 20;
     assert_false(layout_select(&l, 0x030d03f0, (uintptr_t)runtime, sizeof runtime));
     runtime[184 / 8] = 72;
