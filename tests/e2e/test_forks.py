@@ -62,8 +62,9 @@ def test_unmapping_during_a_slow_fork(both, call):
         for line in entry["lines"]
         if "# here" in line["line"] or "for _ in range(8)" in line["line"]
     ]
-    # What was touched just before the fork and moved meanwhile may not have been looked at.
-    assert sum(line["n_malloc_mb"] for line in lines) == pytest.approx(2 * 8 * 8, rel=0.1)
+    # What was touched just before the fork and went meanwhile may not have been looked at; the last
+    # eight are there.
+    assert 0.99 * 8 * 8 <= sum(line["n_malloc_mb"] for line in lines) <= 1.01 * 2 * 8 * 8
     # The first eight are gone: of all that is mapped in here only the last eight are left.
     if call == "unmap_later":
         live = sum(line["n_live_mb"] for line in lines if "# here" not in line["line"])

@@ -225,7 +225,7 @@ def test_limited_addresses(both, room):
         assert profiled.profile["max_footprint_mb"] >= used_mb
 
 
-@pytest.mark.parametrize("options, most_mb", [([], 45), (["--cpu-only"], 25)], ids=["memory", "cpu only"])
+@pytest.mark.parametrize("options, most_mb", [([], 55), (["--cpu-only"], 25)], ids=["memory", "cpu only"])
 def test_few_addresses_are_taken(both, options, most_mb):
     program = both.directory / "addresses.py"
     program.write_text(ADDRESSES)

@@ -21,7 +21,7 @@ static const struct section_plan {
     [WIRE_BLOB] = {128 << 10, false}, [WIRE_CODE] = {512, false}, [WIRE_NODE] = {4096, false},
     [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {128, false},
     [WIRE_MODULE] = {64, true},       [WIRE_SITE] = {1024, true}, [WIRE_BLOCK] = {8192, true},
-    [WIRE_FOOT] = {4096, true},
+    [WIRE_FOOT] = {8192, true},
 };
 
 enum { PAGE_BYTES = 4096, NAME_TRIES = 64 };

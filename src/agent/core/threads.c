@@ -180,11 +180,12 @@ static void end(void *argument)
     self = NULL; /* from here on a late signal finds nobody */
     if (!atomic_load(&agent.active))
         return;
+    bool was_sampled = thread->has_timer;
     delete_timer(thread);
     uint64_t cpu = os_thread_cpu_ns();
     thread->end_cpu_ns = cpu;
     thread->end_wall_ns = os_mono_ns();
-    if (atomic_load(&agent.control->on))
+    if (was_sampled && atomic_load(&agent.control->on))
         kin_leave(thread, cpu - thread->last_cpu_ns);
     if (thread->record) {
         struct wire_thread *record = arena_record(&agent.arena, WIRE_THREAD, thread->record);

@@ -154,7 +154,7 @@ static uint32_t own_stack(struct thread *thread)
 void tick_last(void)
 {
     struct thread *thread = threads_self();
-    if (!thread || !atomic_load(&agent.control->on))
+    if (!thread || !thread->has_timer || !atomic_load(&agent.control->on))
         return;
     uint64_t now = os_thread_cpu_ns();
     uint32_t node = atomic_load(&thread->last_node);

@@ -23,9 +23,10 @@ enum {
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
     COST_SHARE = 333,         /* of a processor's time passes may take one part in so many, */
-    FREE_PASSES = 32,         /* but for the first; */
+    FREE_PASSES = 100,        /* but for the first; */
     PAUSE_MAX_NS = 350000000, /* and waits are looked at three times a second at least */
     SMOOTHING = 8,            /* passes, that the mean cost is taken over */
+    WAKE_NS = 10000,          /* what waking up and going to sleep costs, about */
     STACK_BYTES = 64 * 1024,
     RSS_EVERY = 16, /* passes */
 };
@@ -97,7 +98,6 @@ struct course {
     uint64_t owed_ns; /* idle time charged although somebody ran, of whom we heard later */
     unsigned passes, idle_passes, busy_passes;
     uint64_t cost_ns; /* of a pass, on average */
-    uint64_t own_ns;  /* CPU time that we had taken up to the last one */
     int arena_fd;
 };
 
@@ -131,7 +131,6 @@ static void begin(struct course *course)
         .last_ns = atomic_load(&header->beat_mono_ns),
         .last_session_ns = atomic_load(&agent.control->cpu_ns) - (clocks.program_ns - beat_ns),
         .last_late_ns = atomic_load(&agent.control->late_cpu_ns),
-        .own_ns = os_thread_cpu_ns(),
         .arena_fd = may_keep ? arena_open_again(&agent.arena) : -1,
     };
     claims_join(os_mono_ns());
@@ -198,10 +197,9 @@ static void one_pass(struct course *course)
 
 /* What passes cost on average.  One that had to do something special, such as to make the arena
  * larger, counts as four others. */
-static void count_cost(struct course *course)
+static void count_cost(struct course *course, uint64_t pass_ns)
 {
-    uint64_t own_ns = os_thread_cpu_ns(), cost_ns = own_ns - course->own_ns;
-    course->own_ns = own_ns;
+    uint64_t cost_ns = pass_ns + WAKE_NS;
     if (course->cost_ns && cost_ns > 4 * course->cost_ns)
         cost_ns = 4 * course->cost_ns;
     course->cost_ns =
@@ -230,8 +228,9 @@ static void *sample_forever(void *argument)
         duty_sleep(pause_for(&course));
         if (is_alone() || atomic_load(&is_asked_to_end))
             break;
+        uint64_t before_ns = os_thread_cpu_ns();
         one_pass(&course);
-        count_cost(&course);
+        count_cost(&course, os_thread_cpu_ns() - before_ns);
     }
     earlier_own_ns += os_thread_cpu_ns();
     return NULL;

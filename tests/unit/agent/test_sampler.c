@@ -37,6 +37,7 @@ static _Atomic uint64_t mono_ns, program_ns, sampler_ns; /* sampler_ns: of all t
 static _Atomic uint64_t ended_ns;                        /* of those that have ended */
 static _Atomic unsigned sleeps, allowed;                 /* passes */
 static _Atomic uint64_t asked_ns;                        /* the last sleep */
+static _Atomic uint64_t pass_cost_ns;                    /* CPU time of a pass */
 static _Atomic bool moves, waits;                        /* what passes find */
 
 static struct {
@@ -87,6 +88,7 @@ void pass_begin(uint64_t now_ns, bool may_keep_descriptors)
 void pass_look(struct pass *pass)
 {
     seen.looked++;
+    sampler_ns += pass_cost_ns;
     seen.wall_ns += pass->wall_ns;
     seen.idle_ns += pass->idle_ns;
     seen.last_now_ns = pass->now_ns;
@@ -159,6 +161,7 @@ static int open_all(void **state)
     thread.state = THREAD_LIVE;
     sleeps = allowed = 0;
     moves = waits = true;
+    pass_cost_ns = 0;
     memset(&seen, 0, sizeof seen);
     return 0;
 }
@@ -474,18 +477,22 @@ static void test_cost(void **state)
 {
     (void)state;
     start();
-    for (int i = 0; i < 31; i++)
-        pass(10 * MS, 5 * MS, MS / 10);
+    pass_cost_ns = MS / 10;
+    for (int i = 0; i < 99; i++)
+        pass(10 * MS, 5 * MS, 0);
     assert_int_equal(asked_ns, INTERVAL_NS);
-    pass(10 * MS, 5 * MS, MS / 10);
-    assert_in_range(asked_ns, 33 * MS, 34 * MS);
-    pass(asked_ns, 5 * MS, 50 * MS);
-    assert_in_range(asked_ns, 40 * MS, 50 * MS);
+    pass(10 * MS, 5 * MS, 0);
+    assert_in_range(asked_ns, 36 * MS, 37 * MS);
+    pass_cost_ns = 50 * MS;
+    pass(asked_ns, 5 * MS, 0);
+    assert_in_range(asked_ns, 45 * MS, 55 * MS);
+    pass_cost_ns = MS / 100;
     for (int i = 0; i < 60; i++)
-        pass(asked_ns, 5 * MS, MS / 50);
+        pass(asked_ns, 5 * MS, 0);
     assert_int_equal(asked_ns, INTERVAL_NS);
+    pass_cost_ns = 5 * MS;
     for (int i = 0; i < 60; i++)
-        pass(asked_ns, 5 * MS, 5 * MS);
+        pass(asked_ns, 5 * MS, 0);
     assert_int_equal(asked_ns, 350 * MS);
 }
 

@@ -547,6 +547,7 @@ static void test_last(void **state)
 {
     faults_install(state);
     self = &thread;
+    thread.has_timer = true;
     cpu_ns += 2 * MS;
     tick_last(); /* no stack was ever read */
     assert_int_equal(agent.arena.header->sections[WIRE_CELL].used, 1);
