@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""How often the truth lies within the half-widths of memory that a profile states.
+"""How often the truth lies within the half-widths that a profile states.
 
     bench/half_widths.py [--build DIR] [--python PYTHON] [--runs N]
 
-Runs a program of known allocations again and again, and tells of each marked line in how many of the
-runs its figures were within their half-widths, which should be 95 in 100, and how large those were.
+Runs programs of known allocations and of known parts of the time again and again, and tells of each
+marked line in how many of the runs its figures were within their half-widths, which should be 95 in
+100, and how large those were.
 """
 import argparse
 import json
@@ -18,26 +19,28 @@ from collections import defaultdict
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-PROGRAM = HERE / "programs" / "known_memory.py"
-FIGURES = {  # in the truth -> key, key of its half-width
-    "kept": ("n_malloc_mb", "half_width_malloc_mb"),
-    "live": ("n_live_mb", "half_width_live_mb"),
-    "peak": ("n_peak_mb", "half_width_peak_mb"),
-    "copied": ("n_copy_mb", "half_width_copy_mb"),
+PROGRAMS = [HERE / "programs" / "known_memory.py", HERE / "programs" / "known_time.py"]
+FIGURES = {  # in the truth -> keys that are summed up, key of their half-width, key of samples
+    "kept": (["n_malloc_mb"], "half_width_malloc_mb", "n_alloc_samples"),
+    "live": (["n_live_mb"], "half_width_live_mb", "n_alloc_samples"),
+    "peak": (["n_peak_mb"], "half_width_peak_mb", "n_alloc_samples"),
+    "copied": (["n_copy_mb"], "half_width_copy_mb", "n_alloc_samples"),
+    "share": (["n_cpu_percent_python", "n_cpu_percent_c", "n_sys_percent"], "half_width_percent",
+              "n_samples"),
 }
 
 
-def profile_of(scalene, python, work):
+def profile_of(scalene, python, program, work):
     out = os.path.join(work, "profile.json")
-    done = subprocess.run([scalene, "run", "--python", python, "-o", out, str(PROGRAM)],
+    done = subprocess.run([scalene, "run", "--python", python, "-o", out, str(program)],
                           capture_output=True, text=True)
     if done.returncode:
-        sys.exit("%s failed: %s" % (PROGRAM.name, done.stderr))
+        sys.exit("%s failed: %s" % (program.name, done.stderr))
     truth = json.loads(done.stdout.splitlines()[0])
     with open(out, encoding="utf-8") as stream:
         profile = json.load(stream)
     lines = {}
-    for entry in profile["files"][str(PROGRAM)]["lines"]:
+    for entry in profile["files"][str(program)]["lines"]:
         mark = re.search(r"#: (\w[\w ]*)\n", entry["line"])
         if mark:
             lines[mark.group(1)] = entry
@@ -54,14 +57,17 @@ def main():
     within, errors, widths, samples = (defaultdict(list) for _ in range(4))
     with tempfile.TemporaryDirectory() as work:
         for run in range(options.runs):
-            truth, lines = profile_of(scalene, options.python, work)
-            for mark, figures in truth.items():
-                for name, true in figures.items():
-                    key, width = (lines[mark][key] for key in FIGURES[name])
-                    within[mark, name].append(abs(key - true) <= width)
-                    errors[mark, name].append(100 * (key - true) / true)
+            for program in PROGRAMS:
+                truth, lines = profile_of(scalene, options.python, program, work)
+                for mark, name, true in ((mark, name, true) for mark, figures in truth.items()
+                                         for name, true in figures.items()):
+                    keys, width_key, samples_key = FIGURES[name]
+                    found = sum(lines[mark][key] for key in keys)
+                    width = lines[mark][width_key]
+                    within[mark, name].append(abs(found - true) <= width)
+                    errors[mark, name].append(100 * (found - true) / true)
                     widths[mark, name].append(100 * width / true)
-                    samples[mark, name].append(lines[mark]["n_alloc_samples"])
+                    samples[mark, name].append(lines[mark][samples_key])
             if sys.stderr.isatty():
                 print("\r%d of %d" % (run + 1, options.runs), end="", file=sys.stderr)
 
