@@ -49,9 +49,11 @@ static void tell_growth(const void *to, const void *from, size_t size)
 {
     struct memory_promotion *promotion = &memory_self.promotion;
     if (promotion->source) {
-        size_t head = (size_t)((uintptr_t)promotion->source - (uintptr_t)from);
-        if (head < MEMORY_HEAD_MAX && size > head + promotion->copied_bytes)
-            promotion->copied_bytes = size - head;
+        /* Debug hooks have a head in front of it, and an object's own head may be copied apart. */
+        intptr_t offset = (intptr_t)from - (intptr_t)promotion->source;
+        bool is_it = offset > -MEMORY_HEAD_MAX && offset < MEMORY_HEAD_MAX;
+        if (is_it && (intptr_t)size + offset > (intptr_t)promotion->copied_bytes)
+            promotion->copied_bytes = size + (size_t)offset;
     } else if (to == promotion->block && !promotion->copied_bytes) {
         promotion->copied_bytes = size;
     }

@@ -204,10 +204,10 @@ static size_t usable_bytes(void *block)
 {
     if (blocks_is_slot(block))
         return blocks_slot_bytes(block);
-    if (!next.is_foreign) {
-        size_t head = ((const size_t *)block)[-1];
-        return (head & ~(size_t)7) - (head & 2 ? 16 : 8); /* 2: mapped by itself */
-    }
+    /* 2: mapped by itself.  How much of that is usable differs between versions of glibc: it is
+     * asked. */
+    if (!next.is_foreign && !(((const size_t *)block)[-1] & 2))
+        return chunk_bytes(block) - 8;
     if (is_bootstrap(block))
         return bootstrap_bytes(block);
     return next.usable_size ? next.usable_size(block) : 0;
