@@ -377,8 +377,9 @@ static void add_stacks(struct report *report)
             VEC_PUSH(heavies, count, cap) = (struct heavy){i, stack_mb[i]};
             all_mb += stack_mb[i];
         }
-    if (count)
-        qsort(heavies, count, sizeof *heavies, by_falling_mb);
+    if (!count)
+        return;
+    qsort(heavies, count, sizeof *heavies, by_falling_mb);
     count = count_told(charge, heavies, count, all_mb);
     profile->memory_stacks = pool_alloc(&profile->pool, count * sizeof *profile->memory_stacks);
     profile->memory_stack_count = (uint32_t)count;
