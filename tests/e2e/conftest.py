@@ -46,6 +46,8 @@ def version_of(python):
 
 
 PYTHONS = find_pythons()
+# The oldest, a middle one and the newest, for what takes long.
+SOME_PYTHONS = sorted({PYTHONS[0], PYTHONS[len(PYTHONS) // 2], PYTHONS[-1]}, key=PYTHONS.index)
 
 
 @pytest.fixture(scope="session", params=PYTHONS, ids=version_of)
@@ -67,15 +69,16 @@ def numpy_python():
     return sys.executable
 
 
-@pytest.fixture(scope="session", params=[sys.executable, *PYTHONS], ids=version_of)
-def package_python(request):
-    """Gives an interpreter if it has the package, as the one that runs pytest has those of requirements.txt."""
+@pytest.fixture(scope="session")
+def package_python():
+    """Gives an interpreter that has the package: the one that runs pytest has those of
+    requirements.txt."""
 
     def having(package):
-        found = subprocess.run([request.param, "-c", "import " + package], stderr=subprocess.DEVNULL)
+        found = subprocess.run([sys.executable, "-c", "import " + package], stderr=subprocess.DEVNULL)
         if found.returncode:
-            pytest.skip("%s is not installed there" % package)
-        return request.param
+            pytest.skip("%s is not installed here" % package)
+        return sys.executable
 
     return having
 

@@ -16,9 +16,15 @@ from pathlib import Path
 import pytest
 
 import truth
+from conftest import SOME_PYTHONS, version_of
 
 LEAK = re.compile(r"#: leak\b")
 FAINT = re.compile(r"#: faint leak\b")
+
+
+@pytest.fixture(scope="module", params=SOME_PYTHONS, ids=version_of)
+def python(request):
+    return request.param
 
 
 def suspects(profile):

@@ -3,10 +3,16 @@
 import pytest
 
 import truth
+from conftest import SOME_PYTHONS, version_of
 
 MB = 1 << 20
 WINDOWS = [1 << 16, 1 << 20, 1 << 23]
 MARKS = truth.marks("footprint.py")
+
+
+@pytest.fixture(scope="module", params=SOME_PYTHONS, ids=version_of)
+def python(request):
+    return request.param
 
 
 def mark_of(entry):

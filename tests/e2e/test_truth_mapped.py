@@ -6,6 +6,7 @@ The truth is what the programs touch, and what the kernel says of them.
 import pytest
 
 import truth
+from conftest import SOME_PYTHONS, version_of
 
 START = """\
 import ctypes, mmap, os, sys
@@ -15,6 +16,11 @@ libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_i
 libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 libc.madvise.argtypes = libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+@pytest.fixture(scope="module", params=SOME_PYTHONS, ids=version_of)
+def python(request):
+    return request.param
+
+
 def resident():
     with open("/proc/self/status") as stream:
         words = dict(line.split(":") for line in stream)

@@ -9,11 +9,16 @@ from pathlib import Path
 import pytest
 
 import truth
-from conftest import BUILD
+from conftest import BUILD, SOME_PYTHONS, version_of
 
 PROGRAMS = Path(__file__).resolve().parent / "programs_tree"
 NATIVE_POOL = BUILD / "tests/e2e/libnative_pool.so"
 NAP = 0.25
+
+
+@pytest.fixture(scope="module", params=SOME_PYTHONS, ids=version_of)
+def python(request):
+    return request.param
 
 
 def profile_of(scalene, python, directory, name, *words):
