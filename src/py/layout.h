@@ -32,7 +32,6 @@ enum py_call {
     PY_CALL_PYTHON, /* specialised for a Python function: never native */
 };
 
-enum { PY_OWNER_GENERATOR = 1 };
 
 struct py_layout {
     int32_t ts_prev, ts_thread_id;
@@ -45,7 +44,7 @@ struct py_layout {
     int32_t fr_code, fr_back, fr_instr, fr_owner, fr_tlbc_index;
     int32_t fr_is_entry;   /* not 0: entered from C.  Where absent, a shim frame says so */
     uint8_t fr_owner_shim; /* frames with this owner or a higher one hold no code: skip them */
-    uint8_t fr_owner_max;  /* anything above is not a frame; PY_OWNER_GENERATOR: a generator's */
+    uint8_t fr_owner_max;  /* anything above is not a frame */
     uint8_t instruction;   /* enum py_instruction */
     uintptr_t code_mask;   /* tag bits of the code pointer in a frame */
 

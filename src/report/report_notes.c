@@ -23,8 +23,8 @@ static const struct {
     [WIRE_LOST_TIMER] = {"timer", "threads without a timer: their CPU time was not sampled"},
     [WIRE_LOST_THREAD] = {"slot",
                           "threads beyond the thread limit: their CPU time was not sampled"},
-    [WIRE_LOST_TRUNCATED] =
-        {"truncated", "stacks without their outermost frames: too deep, or not all could be read"},
+    [WIRE_LOST_TRUNCATED] = {"truncated", "stacks deeper than the limit: outermost frames cut"},
+    [WIRE_LOST_TORN] = {"torn", "stacks whose outermost frames could not be read"},
     [WIRE_LOST_FOLDED] = {"folded",
                           "stacks stored with recursion folded: the tables were nearly full"},
     [WIRE_LOST_TEXT] = {"text", "names or line tables too long or unreadable"},

@@ -84,13 +84,13 @@ enum wire_loss {
     WIRE_LOST_LOG_FULL,   /* a timeline entry without room: totals unaffected */
     WIRE_LOST_TIMER,      /* a thread that got no timer */
     WIRE_LOST_THREAD,     /* a thread beyond the thread limit */
-    WIRE_LOST_TRUNCATED, /* a stack whose outermost frames were cut (deeper than the limit) or could
-                            not be read */
-    WIRE_LOST_FOLDED,    /* a stack stored with recursion folded, tables being nearly full */
-    WIRE_LOST_TEXT,      /* a name or line table too long or unreadable */
-    WIRE_LOST_GROW,      /* the arena could not grow: disk full */
-    WIRE_LOST_SAMPLER,   /* the wait sampler could not be started */
+    WIRE_LOST_TRUNCATED,  /* a stack deeper than the limit: outermost frames cut */
+    WIRE_LOST_FOLDED,     /* a stack stored with recursion folded, tables being nearly full */
+    WIRE_LOST_TEXT,       /* a name or line table too long or unreadable */
+    WIRE_LOST_GROW,       /* the arena could not grow: disk full */
+    WIRE_LOST_SAMPLER,    /* the wait sampler could not be started */
     WIRE_LOST_ALLOCATION, /* an allocation or copy chosen as a sample that could not be recorded */
+    WIRE_LOST_TORN,       /* a stack whose outermost frames could not be read */
     WIRE_LOSSES,
 };
 

@@ -72,7 +72,7 @@ def assert_sound(profile, program):
     """The stacks are whole, but for the few that are reported as torn; little was lost."""
     assert (program, "<module>") in roots(profile)
     wrong = wrong_roots(profile, program)
-    torn = loss(profile, "bad_frame")
+    torn = loss(profile, "bad_frame") + loss(profile, "torn")
     assert sum(wrong.values()) <= torn, wrong
     assert torn <= max(1, 0.01 * profile["n_samples"])
     for kind in ("table_full", "timer", "slot", "text", "grow", "sampler"):
@@ -115,8 +115,9 @@ def test_6000_short_threads(both):
     loop = line_of("short_threads.py", "sum(range(200))")
     hit = lines_hit(profile, "short_threads.py")
     in_work = sum(sec for number, sec in hit.items() if loop - 4 <= number <= loop + 1)
-    # A thread's birth and end are its own CPU time too, and are charged with the rest of it.
-    assert 0.85 * in_threads <= in_work <= in_all
+    # What a thread used after its sample, or without one, goes where one of its kin was seen: by
+    # chance once more.  A thread's birth and end are its own CPU time too.
+    assert 0.75 * in_threads <= in_work <= in_all
     # The kernel's part of a thread's birth and death is the thread's own too, but never sampled.
     assert sampled_sec(profile) > 0.85 * own_sec(profile)
 

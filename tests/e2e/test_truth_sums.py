@@ -84,4 +84,4 @@ def test_files_are_the_sum_of_their_lines(run):
 
 def test_nothing_was_lost(run):
     kinds = {loss["kind"] for loss in run.profile["losses"]}
-    assert kinds <= {"torn_wait", "bad_frame", "truncated"}
+    assert kinds <= {"torn_wait", "bad_frame", "torn"}

@@ -275,7 +275,7 @@ uint32_t tables_stack(struct tables *t, const struct py_layout *layout, uint32_t
     if (walk->truncated || walk->bad || count < walk->count)
         node = tables_node(t, root, WIRE_FRAME_TRUNCATED, 0, 0, 0);
     if (walk->truncated || walk->bad)
-        arena_lost(t->arena, WIRE_LOST_TRUNCATED);
+        arena_lost(t->arena, walk->bad ? WIRE_LOST_TORN : WIRE_LOST_TRUNCATED);
     for (uint32_t i = count; i-- > 0;) {
         uint32_t code = tables_code(t, layout, frames[i].code);
         uint32_t seen = fold && code ? on_path(t, node, code, frames[i].at) : 0;

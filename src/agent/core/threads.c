@@ -158,10 +158,9 @@ static void begin(struct thread *thread)
         arena_lost(&agent.arena, WIRE_LOST_TIMER);
     self = thread;
     atomic_store(&thread->state, THREAD_LIVE);
-    if (thread->has_timer) {
-        /* Anywhere within the first interval: the beginning of short threads counts, too. */
-        os_timer_arm(thread->timer, 1 + next_random(thread) % mean_interval_ns());
-    }
+    if (thread->has_timer)
+        os_timer_arm(thread->timer,
+                     1); /* at the next tick: of a short thread each part is as likely */
 }
 
 /* Once: its number may be another timer's afterwards, one of the program's own. */

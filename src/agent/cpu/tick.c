@@ -37,18 +37,18 @@ bool tick_layout_fits(uintptr_t tstate, const struct thread *thread, const struc
 }
 
 /*
- * Where a chain of frames can be caught half-linked, it is the innermost frame that is not linked
- * to its caller yet, or no more: a function that has not begun, or a generator that yields.
- * Nothing else is a stack of one frame in these states.  (That a stack ends elsewhere than others
- * of its thread says nothing: each greenlet has a root of its own.)
+ * Where a chain of frames can be caught half-linked: one that is whole ends where C code entered
+ * the interpreter.  (That it ends elsewhere than others of its thread says nothing: each greenlet
+ * has a root of its own.)
  */
-static bool is_torn(const struct thread *thread, const struct py_walk *walk)
+static bool is_torn(const struct py_walk *walk)
 {
+    const struct py_layout *l = &agent.layout;
     unsigned bad = 0;
-    if (!agent.layout.chain_may_tear || walk->count != 1 || walk->truncated)
+    if (!l->chain_may_tear || walk->truncated || !walk->count)
         return false;
-    return thread->frames[0].at <= 0 ||
-           guard_u8(walk->root + (uintptr_t)agent.layout.fr_owner, &bad) == PY_OWNER_GENERATOR;
+    return l->fr_is_entry >= 0 ? !guard_u8(walk->root + (uintptr_t)l->fr_is_entry, &bad)
+                               : !guard_ptr(walk->root + (uintptr_t)l->fr_back, &bad);
 }
 
 static uint32_t root_below(uint32_t owner)
@@ -94,7 +94,7 @@ static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum w
         arena_lost(&agent.arena, WIRE_LOST_BAD_FRAME);
         return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);
     }
-    if (is_torn(thread, &walk))
+    if (is_torn(&walk))
         walk.bad = true;
     static const enum wire_kind kinds[] = {
         [CLASSIFY_PYTHON] = WIRE_CPU_PYTHON,

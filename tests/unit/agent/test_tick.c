@@ -26,7 +26,7 @@ static struct thread thread, other;
 static uint64_t cpu_ns, mono_ns;
 static unsigned armed, walks;
 static void *tstate;
-static struct fake_object *cframe, *code, *library_code, *root, *leaf;
+static struct fake_object *cframe, *code, *library_code, *shim, *root, *leaf;
 static struct wire_filter filter = {.directory = "/p"};
 static struct thread *self;
 static enum classify_result doing;
@@ -121,7 +121,8 @@ static int open_all(void **state)
         return -1;
     code = fake_code(&agent.layout, "/p/a.py", "f", 1);
     library_code = fake_code(&agent.layout, "/l/a.py", "g", 1);
-    root = fake_frame(&agent.layout, code, 2, NULL, 0);
+    shim = fake_frame(&agent.layout, code, 0, NULL, agent.layout.fr_owner_shim);
+    root = fake_frame(&agent.layout, code, 2, shim, 0);
     leaf = fake_frame(&agent.layout, code, 4, root, 0);
     struct fake_object *made = fake_thread(&agent.layout, leaf, IDENT);
     uintptr_t address;
@@ -347,7 +348,7 @@ static void expect_cut(bool is, unsigned lost)
 {
     run(MS);
     assert_int_equal(is_cut(thread.last_node), is);
-    assert_int_equal(agent.arena.header->lost[WIRE_LOST_TRUNCATED], lost);
+    assert_int_equal(agent.arena.header->lost[WIRE_LOST_TORN], lost);
     assert_int_equal(agent.arena.header->lost[WIRE_LOST_BAD_FRAME], 0);
 }
 
@@ -355,13 +356,13 @@ static void test_half_linked(void **state)
 {
     faults_install(state);
     struct fake_object *begins = fake_frame(&agent.layout, code, 0, NULL, 0);
-    struct fake_object *yields = fake_frame(&agent.layout, code, 4, NULL, PY_OWNER_GENERATOR);
+    struct fake_object *called = fake_frame(&agent.layout, code, 4, begins, 0);
     expect_cut(false, 0);
     stand_at(begins);
     expect_cut(true, 1);
-    stand_at(yields);
+    stand_at(called);
     expect_cut(true, 2);
-    fake_put(yields, agent.layout.fr_back, (uintptr_t)root);
+    fake_put(begins, agent.layout.fr_back, (uintptr_t)root);
     expect_cut(false, 2);
 }
 
@@ -370,9 +371,21 @@ static void test_many_roots(void **state)
 {
     faults_install(state);
     for (int i = 0; i < 10; i++) {
-        stand_at(fake_frame(&agent.layout, code, 2, NULL, 0));
+        stand_at(fake_frame(&agent.layout, code, 2, shim, 0));
         expect_cut(false, 0);
     }
+}
+
+/* 3.11: frames themselves say that they were entered from C. */
+static void test_entries_by_flag(void **state)
+{
+    faults_install(state);
+    agent.layout.fr_is_entry = agent.layout.fr_owner + 1;
+    struct fake_object *inner = fake_frame(&agent.layout, code, 4, NULL, 0);
+    stand_at(inner);
+    expect_cut(true, 1);
+    ((uint8_t *)inner)[agent.layout.fr_is_entry] = 1;
+    expect_cut(false, 1);
 }
 
 static void test_chains_that_do_not_tear(void **state)
@@ -587,6 +600,7 @@ int main(void)
         CASE(test_last),
         CASE(test_half_linked),
         CASE(test_many_roots),
+        CASE(test_entries_by_flag),
         CASE(test_chains_that_do_not_tear),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
