@@ -32,7 +32,6 @@ enum py_call {
     PY_CALL_PYTHON, /* specialised for a Python function: never native */
 };
 
-
 struct py_layout {
     int32_t ts_prev, ts_thread_id;
     int32_t ts_frame;                                   /* current frame directly ... */
