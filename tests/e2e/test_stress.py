@@ -73,7 +73,8 @@ def assert_sound(profile, program):
     assert (program, "<module>") in roots(profile)
     wrong = wrong_roots(profile, program)
     torn = loss(profile, "bad_frame") + loss(profile, "torn")
-    assert sum(wrong.values()) <= torn, wrong
+    # Too deep ones begin anywhere, and may be told without their innermost frames, too.
+    assert sum(wrong.values()) <= torn + loss(profile, "truncated"), wrong
     assert torn <= max(1, 0.01 * profile["n_samples"])
     for kind in ("table_full", "timer", "slot", "text", "grow", "sampler"):
         assert loss(profile, kind) == 0, profile["losses"]
