@@ -117,8 +117,8 @@ def test_6000_short_threads(both):
     hit = lines_hit(profile, "short_threads.py")
     in_work = sum(sec for number, sec in hit.items() if loop - 4 <= number <= loop + 1)
     # What a thread used after its sample, or without one, goes where one of its kin was seen: by
-    # chance once more.  A thread's birth and end are its own CPU time too.
-    assert 0.75 * in_threads <= in_work <= in_all
+    # chance once more, among the last few dozen.  A thread's birth and end are its own CPU time too.
+    assert 0.6 * in_threads <= in_work <= in_all
     # The kernel's part of a thread's birth and death is the thread's own too, but never sampled.
     assert sampled_sec(profile) > 0.85 * own_sec(profile)
 

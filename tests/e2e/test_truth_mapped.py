@@ -129,9 +129,11 @@ def test_a_pool_is_theirs_who_use_it(scalene, python, tmp_path, how):
     """A library's allocator maps once, and hands out what it has to many."""
     _, profile, lines = run(scalene, python, tmp_path, POOL, how)
     assert profile["processes"][0]["memory"]["mapped_live_mb"] == pytest.approx(150, rel=0.01)
-    # A look comes every 10 ms or so, and where one line follows the other it may take one for the other.
-    assert live(lines, "first") == pytest.approx(100, rel=0.15)
-    assert live(lines, "second") == pytest.approx(50, rel=0.15)
+    # Looks come as often as their cost allows: where one line follows the other, what one touched since
+    # the last look may be taken for the other's.
+    first, second = live(lines, "first"), live(lines, "second")
+    assert first + second == pytest.approx(150, rel=0.05)
+    assert first >= 80
 
 
 SHORT = """\

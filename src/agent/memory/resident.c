@@ -158,13 +158,16 @@ __attribute__((noinline)) void resident_end(bool has_lock)
     if (!atomic_load_explicit(&highest, memory_order_relaxed))
         return;
     struct looks look = {
-        .which = LOOKS_GROWN,
+        .which = LOOKS_STALE,
         .has_lock = has_lock,
         .is_baseline = !atomic_load_explicit(&agent.control->on, memory_order_relaxed),
         .until_cpu_ns = os_thread_cpu_ns() + END_NS,
         .pages = pages,
         .page_count = OWN_PAGES,
     };
+    looks_through(&look, &at, LIMBO, UINT32_MAX);
+    at = 0;
+    look.which = LOOKS_GROWN;
     looks_through(&look, &at, LIMBO, UINT32_MAX);
 }
 

@@ -37,7 +37,7 @@ def leak(i):
     node.data = b"%01500d" % i  #: leak of what is in cycles
     cycles.append(node)  #: faint leak
     for _ in range(200):
-        flags.append(True)  #: leak of a list's own room
+        flags.append(True)  #: faint leak, of a list's own room: few large steps
     churn = [b"%0100d" % j for j in range(50)]  # gone at once
     return churn
 
