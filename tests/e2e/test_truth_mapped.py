@@ -132,7 +132,7 @@ def test_a_pool_is_theirs_who_use_it(scalene, python, tmp_path, how):
     # Looks come as often as their cost allows: where one line follows the other, what one touched since
     # the last look may be taken for the other's.
     first, second = live(lines, "first"), live(lines, "second")
-    assert first + second == pytest.approx(150, rel=0.05)
+    assert first + second == pytest.approx(150, rel=0.12)
     assert first >= 80
 
 
