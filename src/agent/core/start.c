@@ -14,6 +14,7 @@
 #include "agent/hooks/heap.h"
 #include "agent/hooks/mappings.h"
 #include "agent/hooks/signals.h"
+#include "agent/hooks/sockets.h"
 #include "agent/memory/memory.h"
 #include "agent/waits/sampler.h"
 #include "os/os.h"
@@ -250,6 +251,7 @@ __attribute__((constructor)) static void load(void)
     mappings_init();
     signals_init();
     confine_init();
+    sockets_init();
     agent.session = environment_scrub();
     if (agent.session && map_control()) {
         add_audit_hook add;
