@@ -54,6 +54,7 @@ struct thread {
     uint32_t random;                  /* (own) */
     struct timeline_cursor log;       /* (own) */
     _Atomic uintptr_t tstate;         /* last seen Python thread state */
+    uint8_t last_kind;                /* (own) enum wire_kind of the last CPU sample */
     _Atomic uint32_t last_node;       /* last CPU sample */
     bool has_no_line;                 /* (own) at its last sample no frame was traced */
     _Atomic uint64_t place;           /* owner.h: what it does now */

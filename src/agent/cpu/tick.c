@@ -124,6 +124,7 @@ void tick_sample(struct thread *thread, const void *ucontext)
         uint32_t node = sample_stack(thread, ucontext, &kind);
         tables_add(&agent.tables, node, kind, weight, 0);
         atomic_store_explicit(&thread->last_node, node, memory_order_relaxed);
+        thread->last_kind = (uint8_t)kind;
         kin_see(thread, node, kind);
         timeline_add(&thread->log, thread->record, node, kind, os_mono_ns(), weight);
         runners_ran(node, kind != WIRE_CPU_PYTHON, weight);
@@ -158,9 +159,10 @@ void tick_last(void)
         return;
     uint64_t now = os_thread_cpu_ns();
     uint32_t node = atomic_load(&thread->last_node);
+    enum wire_kind kind = node ? (enum wire_kind)thread->last_kind : WIRE_CPU_PYTHON;
     if (!node)
         node = own_stack(thread);
     if (node)
-        tables_add(&agent.tables, node, WIRE_CPU_PYTHON, now - thread->last_cpu_ns, 0);
+        tables_add(&agent.tables, node, kind, now - thread->last_cpu_ns, 0);
     thread->last_cpu_ns = now;
 }
