@@ -79,8 +79,7 @@ def test_library_threads(scalene, python, tmp_path):
     assert cpu["waiting"] == pytest.approx(0.8, abs=0.1 * 0.8 + slack)
     assert cpu["started"] == pytest.approx(0.6, abs=0.1 * 0.6 + slack)
     assert cpu["native"] == pytest.approx(1.4, abs=0.1 * 1.4 + slack)
-    # Making the threads is the interpreter's work in part.
-    assert run.marked["native"]["cpu_native_sec"] >= 0.88 * cpu["native"]
+    assert run.marked["native"]["cpu_native_sec"] >= 0.95 * cpu["native"]
     assert cpu["idle"] <= slack
     assert cpu["heartbeat"] <= slack
     assert elsewhere(run) <= 0.05 * run.profile["total_time_sec"] + slack
