@@ -247,5 +247,5 @@ def test_a_leak_of_a_web_service(scalene, package_python, tmp_path):
                         assert answer.status == 200
         finally:
             service.send_signal(signal.SIGTERM)
-    profile = json.loads(outfile.read_text())
+    profile = truth.read_profile(outfile)
     assert set(suspects(profile)) == marked(path, LEAK)
