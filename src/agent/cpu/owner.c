@@ -2,6 +2,11 @@
 
 #include "agent/core/agent.h"
 #include "agent/cpu/tick.h"
+#include "agent/waits/cause.h"
+#include "agent/waits/look.h"
+#include "os/os.h"
+
+enum { LOOK_COST = 100 }; /* in frames: mostly a file of the system's that is read */
 
 /* The thread that was last seen in a native call with a traced line. */
 static _Atomic(struct thread *) last_in_native;
@@ -57,6 +62,46 @@ uint32_t owner_of_native(const struct thread *thread)
     return tables_node(&agent.tables, thread->birth_node, frame, 0, 0, 0);
 }
 
+/*
+ * Look at where the starter is now.  While it waits it may be for this thread, and likewise when it
+ * is about to run again inside of library code: its line is not done with that call.  If it runs
+ * the user's own code, nobody works for it.  When it cannot be told, what was known stays.
+ */
+static void see_starter(struct thread *thread, const struct thread *starter, uint64_t cpu_ns)
+{
+    struct look look;
+    int fd = -1;
+    enum look_finding finding = look_at(starter, &fd, false, &look);
+    if (finding == LOOK_NATIVE)
+        return;
+    look_stack(&look, thread->memory_frames);
+    if (!look.node || !look_held(starter, cpu_ns))
+        return;
+    bool runs =
+        finding == LOOK_RUNNABLE || (look.knows_wait && cause_is_turn(&look.wait, look.tstate));
+    uint32_t line = tables_traced(&agent.tables, look.node);
+    thread->starter_line = runs && line == look.node ? 0 : line;
+    thread->starter_cpu_ns = cpu_ns;
+}
+
+uint32_t owner_of_allocation(struct thread *thread, uint32_t *frames)
+{
+    const struct thread *starter = starter_of(thread);
+    uint64_t cpu_ns;
+    if (!starter || !os_thread_cpu_of(starter->tid, &cpu_ns))
+        return thread->birth_node;
+    if (thread->starter_cpu_ns != cpu_ns) {
+        *frames += LOOK_COST;
+        see_starter(thread, starter, cpu_ns);
+    }
+    return thread->starter_line ? thread->starter_line : thread->birth_node;
+}
+
+uint32_t owner_root(uint32_t owner)
+{
+    return owner ? tables_node(&agent.tables, owner, WIRE_FRAME_THREAD, 0, 0, 0) : 0;
+}
+
 /* The calling thread's own traced line; 0: it has none. */
 static uint32_t own_line(struct thread *self)
 {
@@ -76,7 +121,8 @@ void owner_begin(struct thread *thread)
 {
     struct thread *self = threads_self();
     thread->starter = NULL;
-    thread->birth_node = 0;
+    thread->birth_node = thread->starter_line = 0;
+    thread->starter_cpu_ns = 0;
     if (!self)
         return;
     uint32_t line = own_line(self);

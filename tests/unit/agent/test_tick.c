@@ -15,9 +15,18 @@
 #include "faults.h"
 #include "os/os.h"
 
+#include <sys/syscall.h>
+
 struct agent agent;
 
-enum { IDENT = 11, TIMER = 5, MS = 1000000, INTERVAL_NS = 7 * MS };
+enum {
+    IDENT = 11,
+    OTHER_IDENT = 12,
+    OTHER_TID = 13,
+    TIMER = 5,
+    MS = 1000000,
+    INTERVAL_NS = 7 * MS
+};
 
 /* ---- the world ---- */
 
@@ -31,7 +40,14 @@ static struct wire_filter filter = {.directory = "/p"};
 static struct thread *self;
 static enum classify_result doing;
 
+/* Of `other`, as the system tells it. */
+static uint64_t other_cpu_ns;
+static struct os_wait other_wait;
+static unsigned other_looks, other_steps; /* looks at it, and how far it runs during one */
+
 uint64_t __wrap_os_mono_ns(void);
+bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns_out);
+bool __wrap_os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out);
 uint64_t __wrap_os_thread_cpu_ns(void);
 void __wrap_os_timer_arm(int timer, uint64_t after_ns);
 void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uintptr_t state,
@@ -47,6 +63,22 @@ uint64_t __wrap_os_mono_ns(void)
 uint64_t __wrap_os_thread_cpu_ns(void)
 {
     return cpu_ns;
+}
+
+bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns_out)
+{
+    *cpu_ns_out = other_cpu_ns;
+    return tid == OTHER_TID;
+}
+
+bool __wrap_os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out)
+{
+    assert_int_equal(*fd, -1);
+    assert_false(keep);
+    *out = other_wait;
+    other_looks++;
+    other_cpu_ns += other_steps;
+    return tid == OTHER_TID;
 }
 
 void __wrap_os_timer_arm(int timer, uint64_t after_ns)
@@ -511,6 +543,66 @@ static void test_python_owner(void **state)
     assert_int_equal(charged_line(), line(6));
 }
 
+/* `other` has these frames, its innermost one in a library if `in_library`. */
+static void put_other_at(int at, bool in_library)
+{
+    struct fake_object *frame = fake_frame(&agent.layout, code, at, shim, 0);
+    if (in_library)
+        frame = fake_frame(&agent.layout, library_code, 2, frame, 0);
+    other.tstate = (uintptr_t)fake_thread(&agent.layout, frame, OTHER_IDENT);
+    other_cpu_ns++;
+}
+
+static void expect_owner(int at, unsigned looks)
+{
+    uint32_t cost = 0;
+    other_looks = 0;
+    assert_int_equal(owner_of_allocation(&thread, &cost), line(at));
+    assert_int_equal(other_looks, looks);
+    assert_int_equal(cost > 0, looks > 0);
+}
+
+/* Of an allocation, the starter is looked at if it ran since. */
+static void test_owner_of_allocation(void **state)
+{
+    faults_install(state);
+    agent.arena.header->stacks_state = WIRE_STACKS_OK;
+    agent.main_tstate = (uintptr_t)tstate;
+    thread.birth_node = line(6);
+    expect_owner(6, 0); /* whoever started it is gone */
+    thread.starter = &other;
+    other.ident = OTHER_IDENT;
+    other.tid = OTHER_TID;
+    other_wait = (struct os_wait){.call = SYS_clock_nanosleep};
+    put_other_at(8, false);
+    expect_owner(8, 1);
+    expect_owner(8, 0); /* it did not run */
+    put_other_at(10, true);
+    expect_owner(10, 1);
+    other_wait.running = true; /* it is ready to, inside of the call */
+    put_other_at(12, true);
+    expect_owner(12, 1);
+    put_other_at(14, false); /* and here in the user's code */
+    expect_owner(6, 1);
+    agent.runtime = 0x1000;
+    agent.runtime_bytes = 64;
+    other_wait = (struct os_wait){.call = SYS_futex, .args = {agent.runtime}};
+    put_other_at(16, true); /* for the interpreter's lock */
+    expect_owner(16, 1);
+    put_other_at(18, false);
+    expect_owner(6, 1);
+    put_other_at(20, true);
+    expect_owner(20, 1);
+    other_steps = 1; /* it runs while it is looked at: what was known stays */
+    put_other_at(22, true);
+    expect_owner(20, 1);
+    expect_owner(20, 1);
+    other_steps = 0;
+    expect_owner(22, 1);
+    other.serial++; /* that thread is another one now */
+    expect_owner(6, 0);
+}
+
 /* ---- what is left at the end ---- */
 
 static uint64_t ns_at(uint32_t node)
@@ -595,6 +687,7 @@ int main(void)
         CASE(test_native_owner),
         CASE(test_native_owner_by_samples),
         CASE(test_python_owner),
+        CASE(test_owner_of_allocation),
         CASE(test_kin),
         CASE(test_kin_never_seen),
         CASE(test_last),
