@@ -220,7 +220,7 @@ def cpu():
     return jsonify(t=t)
 @app.route("/leak")
 def leak():
-    CACHE.append(bytearray(20000)); return str(len(CACHE))  #: leak
+    CACHE.append(bytearray(60000)); return str(len(CACHE))  #: leak
 @app.route("/native")
 def native():
     return hashlib.pbkdf2_hmac("sha256", b"x", b"y", 3000).hex()

@@ -18,22 +18,26 @@ static bool stacks_usable(void)
     return state == WIRE_STACKS_OK || (state == WIRE_STACKS_UNTRIED && agent.has_layout);
 }
 
-enum look_finding look_at(const struct thread *thread, int *fd, bool keep, struct look *look)
+bool look_begin(const struct thread *thread, struct look *look)
 {
     *look = (struct look){.tstate = tstate_of(thread)};
-    if (!look->tstate || !stacks_usable())
-        return LOOK_NATIVE;
-    look->knows_wait = os_thread_wait(thread->tid, fd, keep, &look->wait);
-    return look->knows_wait && look->wait.running ? LOOK_RUNNABLE : LOOK_BLOCKED;
+    return look->tstate && stacks_usable();
 }
 
 void look_stack(struct look *look, struct py_frame *frames)
 {
     struct py_walk walk;
     frames_walk(&agent.layout, agent.code_type, look->tstate, frames, &walk);
+    look->frames = walk.count;
     look->leaf_opcode = walk.leaf_opcode;
     if (walk.count && !walk.bad)
         look->node = tables_stack(&agent.tables, &agent.layout, 0, frames, &walk);
+}
+
+bool look_wait(const struct thread *thread, int *fd, bool keep, struct look *look)
+{
+    look->knows_wait = os_thread_wait(thread->tid, fd, keep, &look->wait);
+    return !look->knows_wait || !look->wait.running;
 }
 
 bool look_held(const struct thread *thread, uint64_t cpu_ns)

@@ -10,25 +10,23 @@
 #include "agent/core/threads.h"
 #include "os/os.h"
 
-enum look_finding {
-    LOOK_BLOCKED,
-    LOOK_RUNNABLE, /* on a processor, or ready for one */
-    LOOK_NATIVE,   /* a thread without Python code, or whose stacks cannot be read */
-};
-
 struct look {
     uintptr_t tstate;
-    bool knows_wait; /* else the system call cannot be read */
-    struct os_wait wait;
-    uint32_t node; /* its stack; 0: it has no frames, or they cannot be read now */
-    uint8_t leaf_opcode;
+    uint32_t node;       /* its stack; 0: it has no frames, or they cannot be read now */
+    uint32_t frames;     /* how many it has */
+    uint8_t leaf_opcode; /* what its innermost one is at */
+    struct os_wait wait; /* its system call, */
+    bool knows_wait;     /* unless that cannot be read */
 };
 
-/* What it does, without its stack.  `fd` is kept open for the next time if `keep`. */
-enum look_finding look_at(const struct thread *thread, int *fd, bool keep, struct look *look);
+/* False: a thread without Python code, or whose stacks cannot be read. */
+bool look_begin(const struct thread *thread, struct look *look);
 
-/* And its stack, unless it is LOOK_NATIVE.  `frames` has room for PY_FRAMES_MAX. */
+/* `frames` has room for PY_FRAMES_MAX. */
 void look_stack(struct look *look, struct py_frame *frames);
+
+/* `fd` is kept open for the next time if `keep`.  False: it is on a processor, or ready for one. */
+bool look_wait(const struct thread *thread, int *fd, bool keep, struct look *look);
 
 /* Has it not run since its CPU clock said that? */
 bool look_held(const struct thread *thread, uint64_t cpu_ns);

@@ -56,9 +56,10 @@ static enum finding find_wait(struct thread *thread, uint64_t cpu_ns, uint64_t n
     if (thread->valid_cpu_ns == cpu_ns && thread->wait_node && thread->seen_joined == joined)
         return FOUND_WAITING; /* has not run since it was read: still there */
     struct look look;
-    enum look_finding finding = look_at(thread, &thread->syscall_fd, keep_descriptors, &look);
-    if (finding != LOOK_BLOCKED)
-        return finding == LOOK_RUNNABLE ? FOUND_RUNNABLE : FOUND_NATIVE;
+    if (!look_begin(thread, &look))
+        return FOUND_NATIVE;
+    if (!look_wait(thread, &thread->syscall_fd, keep_descriptors, &look))
+        return FOUND_RUNNABLE;
     look_stack(&look, walk_frames);
     struct cause cause = {WIRE_WAIT_OTHER, false};
     if (look.knows_wait)

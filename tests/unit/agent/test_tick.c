@@ -43,7 +43,7 @@ static enum classify_result doing;
 /* Of `other`, as the system tells it. */
 static uint64_t other_cpu_ns;
 static struct os_wait other_wait;
-static unsigned other_looks, other_steps; /* looks at it, and how far it runs during one */
+static unsigned other_looks, other_step; /* at its call; how far it runs meanwhile */
 
 uint64_t __wrap_os_mono_ns(void);
 bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns_out);
@@ -77,7 +77,6 @@ bool __wrap_os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out)
     assert_false(keep);
     *out = other_wait;
     other_looks++;
-    other_cpu_ns += other_steps;
     return tid == OTHER_TID;
 }
 
@@ -90,6 +89,7 @@ void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uin
                         struct py_frame *frames, struct py_walk *walk)
 {
     walks++;
+    other_cpu_ns += other_step;
     __real_frames_walk(layout, code_type, state, frames, walk);
 }
 
@@ -553,54 +553,64 @@ static void put_other_at(int at, bool in_library)
     other_cpu_ns++;
 }
 
-static void expect_owner(int at, unsigned looks)
+enum { NO_LOOK, LOOK, LOOK_AT_CALL }; /* the last one is at its system call, too */
+
+static void expect_owner(int at, int look)
 {
     uint32_t cost = 0;
     other_looks = 0;
+    walks = 0;
     assert_int_equal(owner_of_allocation(&thread, &cost), line(at));
-    assert_int_equal(other_looks, looks);
-    assert_int_equal(cost > 0, looks > 0);
+    assert_int_equal(walks, look != NO_LOOK);
+    assert_int_equal(other_looks, look == LOOK_AT_CALL);
+    assert_int_equal(cost > 0, look != NO_LOOK);
+    assert_int_equal(cost > 50, look == LOOK_AT_CALL);
 }
 
 /* Of an allocation, the starter is looked at if it ran since. */
 static void test_owner_of_allocation(void **state)
 {
+    static uint8_t calls[256];
     faults_install(state);
     agent.arena.header->stacks_state = WIRE_STACKS_OK;
     agent.main_tstate = (uintptr_t)tstate;
+    agent.layout.calls = calls;
+    calls[0] = PY_CALL_C; /* the opcode that stands everywhere in the made-up code */
     thread.birth_node = line(6);
-    expect_owner(6, 0); /* whoever started it is gone */
+    expect_owner(6, NO_LOOK); /* whoever started it is gone */
     thread.starter = &other;
     other.ident = OTHER_IDENT;
     other.tid = OTHER_TID;
+    put_other_at(8, true); /* whatever it does there */
+    expect_owner(8, LOOK);
+    expect_owner(8, NO_LOOK); /* it did not run */
     other_wait = (struct os_wait){.call = SYS_clock_nanosleep};
-    put_other_at(8, false);
-    expect_owner(8, 1);
-    expect_owner(8, 0); /* it did not run */
-    put_other_at(10, true);
-    expect_owner(10, 1);
-    other_wait.running = true; /* it is ready to, inside of the call */
-    put_other_at(12, true);
-    expect_owner(12, 1);
-    put_other_at(14, false); /* and here in the user's code */
-    expect_owner(6, 1);
+    put_other_at(10, false);
+    expect_owner(10, LOOK_AT_CALL);
+    other_wait.running = true; /* it is ready to, in the user's own code */
+    put_other_at(12, false);
+    expect_owner(6, LOOK_AT_CALL);
     agent.runtime = 0x1000;
     agent.runtime_bytes = 64;
-    other_wait = (struct os_wait){.call = SYS_futex, .args = {agent.runtime}};
-    put_other_at(16, true); /* for the interpreter's lock */
-    expect_owner(16, 1);
+    other_wait = (struct os_wait){.call = SYS_futex, .args = {agent.runtime + 8}};
+    put_other_at(14, false); /* for the interpreter's lock */
+    expect_owner(6, LOOK_AT_CALL);
+    other_wait.args[0] = agent.runtime + 64; /* another lock */
+    put_other_at(16, false);
+    expect_owner(16, LOOK_AT_CALL);
+    calls[0] = PY_CALL_NONE; /* for nothing that it called */
     put_other_at(18, false);
-    expect_owner(6, 1);
+    expect_owner(6, LOOK);
     put_other_at(20, true);
-    expect_owner(20, 1);
-    other_steps = 1; /* it runs while it is looked at: what was known stays */
+    expect_owner(20, LOOK);
+    other_step = 1; /* it runs while it is looked at: what was known stays */
     put_other_at(22, true);
-    expect_owner(20, 1);
-    expect_owner(20, 1);
-    other_steps = 0;
-    expect_owner(22, 1);
+    expect_owner(20, LOOK);
+    expect_owner(20, LOOK);
+    other_step = 0;
+    expect_owner(22, LOOK);
     other.serial++; /* that thread is another one now */
-    expect_owner(6, 0);
+    expect_owner(6, NO_LOOK);
 }
 
 /* ---- what is left at the end ---- */
