@@ -446,7 +446,7 @@ int options_parse(struct options *options, enum option_verb verb, char *const *w
         rc = parse_word(&parser);
     VEC_PUSH(options->words, options->word_count, options->word_cap) = NULL;
     options->word_count--;
-    if (parser.late.len)
+    if (!rc && parser.late.len)
         buf_addf(&options->warnings,
                  "Scalene: %s after the program: taken for the profiler's; options go before the "
                  "program, the program's own after ---\n",

@@ -765,7 +765,7 @@ static int read_root(struct reader *reader, const json_t *root)
     if (!json_object_get(root, "cpu_python_sec"))
         for (uint32_t i = 0; i < profile->file_count; i++)
             profile_time_add(&profile->time, &profile->files[i].time);
-    profile->empty = !profile->file_count;
+    profile->empty = !profile->file_count && !(profile_time_sum(&profile->time) > 0);
     return 0;
 }
 
