@@ -8,6 +8,7 @@
 struct subject {
     const struct profile *profile;
     const struct profile_line *line;
+    bool is_function;
     struct buf *scratch;
 };
 
@@ -95,6 +96,10 @@ static void put_line_waits(struct json_out *out, const struct subject *subject)
 /* The page puts source text into markup and undoes this; the backslash is really in the text. */
 static void put_source(struct json_out *out, const struct subject *subject)
 {
+    if (subject->is_function) { /* its name */
+        json_put_text(out, subject->profile, subject->line->text);
+        return;
+    }
     const char *text = profile_str(subject->profile, subject->line->text);
     size_t length = intern_length(&subject->profile->strings, subject->line->text);
     struct buf *escaped = subject->scratch;
@@ -225,7 +230,7 @@ static void put_field(struct json_out *out, const struct line_field *field,
 void json_line_put(struct json_out *out, const struct profile *profile,
                    const struct profile_line *line, bool is_function, struct buf *scratch)
 {
-    const struct subject subject = {profile, line, scratch};
+    const struct subject subject = {profile, line, is_function, scratch};
     const bool has[] = {
         [ALWAYS] = true,
         [OF_SOURCE] = !is_function,

@@ -356,6 +356,15 @@ static void put_untraced(struct json_out *out, const struct profile *profile)
     const struct profile_time *time = &profile->untraced;
     json_out_key(out, "untraced");
     json_out_object(out);
+    json_out_key(out, "hottest");
+    json_out_array(out);
+    for (uint32_t i = 0; i < profile->elsewhere_count; i++) {
+        json_out_object(out);
+        json_put_key_text(out, "name", profile, profile->elsewhere[i].name);
+        json_put_key_real(out, "sec", profile->elsewhere[i].sec);
+        json_out_end(out);
+    }
+    json_out_end(out);
     json_put_key_int(out, "n_samples", time->samples);
     json_put_key_real(out, "native_sec", time->native_sec);
     json_put_key_percent(out, "percent", profile, profile_time_sum(time));

@@ -343,7 +343,7 @@ static void threads_without_frames(void **state)
 static void a_library_thread_allocates_for_a_line(void **state)
 {
     (void)state;
-    static struct wire_filter filter = {.directory = "/p"};
+    static struct wire_filter filter = {.directories = {"/p"}};
     uint32_t frames;
     make_codes(); /* of a library */
     struct fake_object *traced = fake_code(&agent.layout, "/p/a.py", "g", 1);
