@@ -343,10 +343,10 @@ static void threads_without_frames(void **state)
 static void a_library_thread_allocates_for_a_line(void **state)
 {
     (void)state;
-    static struct wire_filter filter = {.directories = {"/p"}};
+    static struct wire_filter filter = {.directories = {"/p/program"}};
     uint32_t frames;
     make_codes(); /* of a library */
-    struct fake_object *traced = fake_code(&agent.layout, "/p/a.py", "g", 1);
+    struct fake_object *traced = fake_code(&agent.layout, "/p/program/a.py", "g", 1);
     agent.tables.filter = &filter;
     uint32_t code = tables_code(&agent.tables, &agent.layout, (uintptr_t)traced);
     uint32_t one = tables_node(&agent.tables, 0, WIRE_FRAME_PYTHON, code, 2, 0);
