@@ -637,7 +637,7 @@ static void test_kin(void **state)
     for (int i = 0; i < 8; i++)
         kin_see(&thread, line(2 + 2 * (i % 2)), WIRE_CPU_PYTHON);
     for (int i = 0; i < 100; i++) {
-        other.random = (uint32_t)i;
+        other.random = (uint32_t)i << 16 | 1;
         kin_leave(&other, MS);
     }
     assert_int_equal(ns_at(line(2)), 50 * MS + 3 * MS / 2);
