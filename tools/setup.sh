@@ -57,10 +57,10 @@ install_missing() {
     rm -f "$log"
 }
 
-# venv NAME PYTHON REQUIREMENTS...: .cache/NAME with the packages of those files, made again when they change.
-venv() {
-    directory=$root/.cache/$1
-    python=$2
+# venv_of PYTHON NAME REQUIREMENTS...: .cache/NAME with the packages of those files, made again when they change.
+venv_of() {
+    python=$1
+    directory=$root/.cache/$2
     shift 2
     if [ -x "$directory/bin/python" ] && cat "$@" | cmp -s - "$directory/requirements.txt"; then
         return
@@ -73,12 +73,17 @@ venv() {
     mv "$directory/wanted.txt" "$directory/requirements.txt"
 }
 
+# venv NAME REQUIREMENTS...: the same, of the system's Python.
+venv() {
+    venv_of /usr/bin/python3 "$@"
+}
+
 # Beside the system's Python, which runs the tests, the oldest and the newest there are get the packages that tests
 # use, in .cache/packages-3.X.  Free-threaded builds do not: there are no wheels for them.
 package_venvs() {
     for python in $("$root/tools/pythons.sh" | grep -v 't$' | sed -n '1p;$p' | uniq); do
         if [ "$python" != "$(readlink -f /usr/bin/python3)" ] && "$python" -Ic "import ensurepip" 2>/dev/null; then
-            venv "packages-${python##*/python}" "$python" "$root/tests/requirements-packages.txt"
+            venv_of "$python" "packages-${python##*/python}" "$root/tests/requirements-packages.txt"
         fi
     done
 }
@@ -99,7 +104,7 @@ new_enough_meson() {
     0.*)
         need_venv
         install_missing
-        venv meson /usr/bin/python3 "$root/tools/requirements-build.txt"
+        venv meson "$root/tools/requirements-build.txt"
         ;;
     esac
     mkdir -p "$root/.cache"
@@ -137,7 +142,7 @@ test)
     need_venv
     install_missing
     new_enough_meson
-    venv venv /usr/bin/python3 "$root/tests/requirements.txt" "$root/tests/requirements-packages.txt"
+    venv venv "$root/tests/requirements.txt" "$root/tests/requirements-packages.txt"
     package_venvs
     ;;
 newer)
