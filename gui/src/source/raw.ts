@@ -42,7 +42,7 @@ export class RawSource implements Source {
 export function parse(text: string, name: string): Parts {
   let document: unknown;
   try {
-    document = JSON.parse(text);
+    document = JSON.parse(text) as unknown;
   } catch (error) {
     throw new SourceError(...whereBroken(String(error), text, name));
   }
