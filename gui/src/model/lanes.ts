@@ -222,6 +222,17 @@ export function usage(lanes: readonly Lane[], lineFrame: Int32Array, from: numbe
   return { threads, lines: [...lines.values()].sort((a, b) => b.seconds - a.seconds), seconds: all };
 }
 
+/** By node of the tree, the seconds between two times that have their leaf there. */
+export function selfBetween(lanes: readonly Lane[], size: number, from: number, to: number): Float64Array {
+  const self = new Float64Array(size);
+  for (const lane of lanes) {
+    for (let k = firstAfter(lane, from); k < lane.start.length && lane.start[k]! <= to; k++) {
+      self[lane.node[k]!]! += portion(lane, k, from, to);
+    }
+  }
+  return self;
+}
+
 /** By node, its innermost frame of that kind, or -1. Frames of one line stand for each other. */
 export function innermost(tree: Tree, kind: number): Int32Array {
   const { size, frames } = tree;

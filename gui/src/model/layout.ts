@@ -171,3 +171,17 @@ export function below(at: Layout, tree: Tree, node: number): number {
   const i = firstBeyond(at, row, at.x0[at.place[node]!]!);
   return i < at.start[row + 1]! && tree.parent[at.node[i]!] === node ? at.node[i]! : node;
 }
+
+/** The deepest node whose box is all of what is seen from one place to another. */
+export function covering(at: Layout, from: number, to: number): number {
+  const slack = (to - from) * 1e-6;
+  let node = 0;
+  for (let row = 1; row < at.rows; row++) {
+    const next = nodeAt(at, row, (from + to) / 2);
+    if (next < 0) break;
+    const place = at.place[next]!;
+    if (at.x0[place]! > from + slack || at.x1[place]! < to - slack) break;
+    node = next;
+  }
+  return node;
+}

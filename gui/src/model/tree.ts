@@ -328,3 +328,21 @@ export function heaviestAt(tree: Tree, file: string, line: number): number {
   }
   return best;
 }
+
+/** What tells a node from its siblings, from the whole down to it: it stays when the profile is read again. */
+export const keyPath = (tree: Tree, node: number): string[] =>
+  path(tree, node).slice(1).map((at) => nodeKey(tree, at));
+
+const nodeKey = (tree: Tree, node: number): string => `${nodeName(tree, node)}\n${nodeFile(tree, node)}`;
+
+/** The node of that path, or where the tree leaves it. */
+export function locate(tree: Tree, keys: readonly string[]): number {
+  let node = 0;
+  for (let i = 1; i < tree.size && tree.depth[node]! < keys.length; i++) {
+    if (tree.parent[i] === node && nodeKey(tree, i) === keys[tree.depth[node]!]) node = i;
+  }
+  return node;
+}
+
+/** The same tree with other values, as those of a range of time. */
+export const withSelf = (tree: Tree, self: Float64Array): Tree => complete(tree.frames, tree.parent, tree.frame, self);
