@@ -67,6 +67,9 @@ function makeSurface(canvas: HTMLCanvasElement, pen: CanvasRenderingContext2D): 
   };
 }
 
+/** A length for a style. */
+export const px = (length: number): string => `${length}px`;
+
 /** Cut to what fits, in characters of one width. */
 export const fit = (text: string, room: number): string =>
   text.length <= room ? text : room < 2 ? "" : `${text.slice(0, room - 1)}…`;
@@ -139,10 +142,7 @@ export function useCanvas(theme: string, draw: (surface: Surface) => void): Canv
 }
 
 /** Listens to the wheel where the browser's own zoom must be kept away. */
-export function useWheel(
-  element: { readonly current: HTMLElement | null },
-  handle: (event: WheelEvent) => void,
-): void {
+export function useWheel(element: { readonly current: HTMLElement | null }, handle: (event: WheelEvent) => void): void {
   const latest = useRef(handle);
   useLayoutEffect(() => {
     latest.current = handle;

@@ -7,7 +7,7 @@ import { FrameKind } from "../format/parts.ts";
 import { waitingByName } from "../model/activity.ts";
 import { below, beside, boxesIn, type Boxes, type Layout } from "../model/layout.ts";
 import { baseName, nodeFile, nodeName, type Found, type Frames, type Tree } from "../model/tree.ts";
-import { fit, moved, useCanvas, useWheel, zoomed, type Span, type Surface } from "./canvas.ts";
+import { fit, moved, px, useCanvas, useWheel, zoomed, type Span, type Surface } from "./canvas.ts";
 
 export const ROW_PX = 20;
 const BOX_PX = 19;
@@ -142,7 +142,8 @@ export function Icicle(props: IcicleProps) {
         pen.fillStyle = surface.hatch(line, boxes.marked[i] ? colour("--mark") : colour("--bg"), false);
         pen.fillRect(left, y, wide, BOX_PX);
         const text = `+${boxes.tail[i]!}`;
-        if (wide > text.length * 6 + 2) write(pen, text, left + wide / 2 - text.length * 3, y, colour("--muted"), "9px");
+        if (wide > text.length * 6 + 2)
+          write(pen, text, left + wide / 2 - text.length * 3, y, colour("--muted"), "9px");
         continue;
       }
       let ink: string;
@@ -289,7 +290,7 @@ export function Icicle(props: IcicleProps) {
 
   return (
     <div class="icicle" ref={scroller} onScroll={canvas.redraw}>
-      <div class="icicle-all" style={{ height: `${at.rows * ROW_PX}px` }}>
+      <div class="icicle-all" style={{ height: px(at.rows * ROW_PX) }}>
         <canvas
           ref={canvas.ref}
           tabIndex={0}
@@ -312,9 +313,13 @@ export function Icicle(props: IcicleProps) {
         />
       </div>
       {tip && (
-        <div class="chart-tip" style={{ left: `${tip.left}px`, top: `${tip.top}px` }}>
+        <div class="chart-tip" style={{ left: px(tip.left), top: px(tip.top) }}>
           <b>{tip.tail > 1 ? `${tip.tail} boxes, too narrow` : nodeName(tree, tip.node)}</b>
-          <span>{tip.tail > 1 ? `the largest: ${nodeName(tree, tip.node)}, ${props.describe(tip.node)}` : props.describe(tip.node)}</span>
+          <span>
+            {tip.tail > 1
+              ? `the largest: ${nodeName(tree, tip.node)}, ${props.describe(tip.node)}`
+              : props.describe(tip.node)}
+          </span>
           <small>{tip.tail > 0 ? "Click zooms to the largest" : "Click selects, double click zooms"}</small>
         </div>
       )}

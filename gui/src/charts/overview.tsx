@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import { boxesIn, type Layout } from "../model/layout.ts";
 import type { Found, Tree } from "../model/tree.ts";
-import { moved, useCanvas, type Span, type Surface } from "./canvas.ts";
+import { moved, px, useCanvas, type Span, type Surface } from "./canvas.ts";
 import { lookOf, type Look } from "./icicle.tsx";
 
 const HEIGHT_PX = 66;
@@ -61,7 +61,7 @@ export function Overview({ tree, at, found, span, theme, onSpan }: OverviewProps
     onSpan(moved(span, x - (span[0] + span[1]) / 2, [0, 1]));
   };
   return (
-    <div class="overview" style={{ height: `${HEIGHT_PX}px` }} title="All of it; the frame is what is shown below">
+    <div class="overview" style={{ height: px(HEIGHT_PX) }} title="All of it; the frame is what is shown below">
       <canvas
         ref={canvas.ref}
         aria-hidden="true"

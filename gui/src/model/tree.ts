@@ -3,6 +3,7 @@
  * line are computed from. A part is data of others: whatever its indices say, a tree is sound, every
  * parent stands before its children, and the totals add up. Nothing here recurses, so depth costs nothing.
  */
+import { amount, list } from "../format/loose.ts";
 import { FrameKind, type StacksPart } from "../format/parts.ts";
 
 /** Names are cut here: no view shows more, and a hostile one may have megabytes. */
@@ -47,21 +48,17 @@ export function clean(text: unknown): string {
   return short.replace(MISLEADING, "\ufffd");
 }
 
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
-
 /** An index below `end`, else -1. */
 function index(value: unknown, end: number): number {
   return typeof value === "number" && Number.isInteger(value) && value >= 0 && value < end ? value : -1;
 }
 
-const amount = (value: unknown): number =>
-  typeof value === "number" && Number.isFinite(value) && value > 0 ? Math.min(value, 1e15) : 0;
-
 function readFrames(part: StacksPart): Frames {
   const strings = list(part.strings);
-  const [names, files, lines, kinds] = [part.frames.name, part.frames.file, part.frames.line, part.frames.kind].map(
-    list,
-  ) as [readonly unknown[], readonly unknown[], readonly unknown[], readonly unknown[]];
+  const names = list(part.frames.name);
+  const files = list(part.frames.file);
+  const lines = list(part.frames.line);
+  const kinds = list(part.frames.kind);
   const count = names.length;
   const nameOf = new Int32Array(count);
   const fileOf = new Int32Array(count);
@@ -104,11 +101,9 @@ function complete(frames: Frames, parent: Int32Array, frame: Int32Array, self: F
 
 export function readTree(part: StacksPart): Tree {
   const frames = readFrames(part);
-  const [parents, frameOf, selfs] = [part.tree.parent, part.tree.frame, part.tree.self].map(list) as [
-    readonly unknown[],
-    readonly unknown[],
-    readonly unknown[],
-  ];
+  const parents = list(part.tree.parent);
+  const frameOf = list(part.tree.frame);
+  const selfs = list(part.tree.self);
   const size = parents.length + 1;
   const parent = new Int32Array(size).fill(-1);
   const frame = new Int32Array(size).fill(-1);
@@ -331,7 +326,9 @@ export function heaviestAt(tree: Tree, file: string, line: number): number {
 
 /** What tells a node from its siblings, from the whole down to it: it stays when the profile is read again. */
 export const keyPath = (tree: Tree, node: number): string[] =>
-  path(tree, node).slice(1).map((at) => nodeKey(tree, at));
+  path(tree, node)
+    .slice(1)
+    .map((at) => nodeKey(tree, at));
 
 const nodeKey = (tree: Tree, node: number): string => `${nodeName(tree, node)}\n${nodeFile(tree, node)}`;
 

@@ -6,7 +6,7 @@ const all = new WeakMap<Context, Map<string, Signal<unknown>>>();
 
 export function kept<T>(ctx: Context, name: string, initial: T): Signal<T> {
   let own = all.get(ctx);
-  if (own === undefined) all.set(ctx, (own = new Map()));
+  if (own === undefined) all.set(ctx, (own = new Map<string, Signal<unknown>>()));
   let found = own.get(name);
   if (found === undefined) own.set(name, (found = signal<unknown>(initial)));
   return found as Signal<T>;
