@@ -147,7 +147,7 @@ export function Icicle(props: IcicleProps) {
         continue;
       }
       let ink: string;
-      if (boxes.row[i]! < rootRow && !boxes.marked[i]) {
+      if ((node === 0 || boxes.row[i]! < rootRow) && !boxes.marked[i]) {
         pen.fillStyle = colour("--rule");
         pen.fillRect(left, y + BOX_PX - 1, wide, 1);
         ink = colour("--muted");
@@ -160,7 +160,7 @@ export function Icicle(props: IcicleProps) {
       } else {
         ink = paintBox(surface, lookOf(tree, node), left, y, wide);
       }
-      if (node === selected) {
+      if (node === selected && node !== 0) {
         pen.strokeStyle = colour("--fg");
         pen.lineWidth = 2;
         pen.strokeRect(left + 1, y + 1, Math.max(1, wide - 2), BOX_PX - 2);

@@ -296,7 +296,7 @@ function RowLabel({ row }: { row: LaneRow }) {
   const { thread } = row;
   const name = threadName(thread);
   return (
-    <span class="tl-label thread" style={style} title={thread ? `${name}, tid ${thread.tid}` : undefined}>
+    <span class="tl-label thread" style={style} title={name}>
       <span>{name}</span>
       {thread && <small>{shortTime(thread.cpu_sec)}</small>}
     </span>

@@ -86,7 +86,10 @@ export function Footprint({ samples, peak, view, width }: FootprintProps) {
         <path class="line" d={line} />
       </svg>
       {highest[0]! >= 0 && highest[0]! <= width && (
-        <span class="peak" style={{ left: px(Math.min(highest[0]!, width - 44)), top: px(highest[1]! + 6) }}>
+        <span
+          class="peak"
+          style={{ left: px(Math.min(highest[0]!, width - 44)), top: px(Math.max(0, highest[1]! - 12)) }}
+        >
           {shortMemory(peak)}
         </span>
       )}

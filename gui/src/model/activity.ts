@@ -77,6 +77,9 @@ export function waitingByName(name: string, file: string, kind: number): Activit
   return -1;
 }
 
+/** A line that computes waits, too, where processors are short: only one with next to no time of its own is a waiting one. */
+const MOSTLY = 0.8;
+
 const ofKind: Record<number, Activity> = {
   [FrameKind.Yours]: Activity.Python,
   [FrameKind.Library]: Activity.Library,
@@ -90,7 +93,8 @@ export function activities(frames: Frames, summary: Summary): Uint8Array {
   const lines = new Map<string, Activity>();
   for (const hot of summary.hot) {
     const running = hot.cpu_native_sec > hot.cpu_python_sec ? Activity.Native : Activity.Python;
-    const waits = hot.system_sec > hot.cpu_native_sec + hot.cpu_python_sec;
+    const all = hot.cpu_native_sec + hot.cpu_python_sec + hot.system_sec;
+    const waits = hot.system_sec > MOSTLY * all;
     lines.set(`${names.get(hot.file) ?? ""}:${hot.lineno}`, waits ? Activity.Idle : running);
   }
   const result = new Uint8Array(frames.count);

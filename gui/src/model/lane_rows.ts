@@ -63,7 +63,7 @@ export function rowAt(rows: readonly LaneRow[], y: number): number {
 export function threadName(thread: Thread | null): string {
   if (thread === null) return "unknown thread";
   if (thread.count > 1) return `${thread.count} other threads`;
-  return thread.tid === thread.pid ? "MainThread" : thread.name || "thread";
+  return thread.tid === thread.pid ? "MainThread" : `${thread.name || "thread"} ${thread.tid}`;
 }
 
 /** What to call a process in a heading; forked ones have the command line of their parent. */

@@ -177,9 +177,7 @@ function Threads({ summary, process }: { summary: Summary; process: Process }) {
       <tbody>
         {own.slice(0, THREADS_SHOWN).map((thread, i) => (
           <tr key={i}>
-            <td>
-              {clean(threadName(thread))} {thread.tid > 0 && <small>{thread.tid}</small>}
-            </td>
+            <td>{clean(threadName(thread))}</td>
             <td class="life">
               <span class="use">
                 <i class="cpu" style={{ width: percentOf(thread.cpu_sec, most) }} />
