@@ -607,6 +607,8 @@ static int read_frame(struct reader *reader, const json_t *value, const struct j
     struct profile_frame *frame = item;
     if (read_fields(reader, &frame_fields, value, path, frame))
         return -1;
+    const char *kind = json_string_value(json_object_get(value, "kind"));
+    frame->is_native = kind && !strcmp(kind, "native");
     frame->traced = map_get(&reader->traced, frame->file) != NULL;
     return 0;
 }
