@@ -107,8 +107,10 @@ need_build() {
 case ${1:-build} in
 build)
     need_build
+    need_venv
     install_missing
     new_enough_meson
+    venv node "$root/tools/requirements-node.txt"
     ;;
 test)
     need_build
@@ -124,7 +126,9 @@ test)
     need_venv
     install_missing
     new_enough_meson
+    venv node "$root/tools/requirements-node.txt"
     venv venv "$root/tests/requirements.txt"
+    "$root/tools/page.py" install
     ;;
 newer)
     need debootstrap /usr/sbin/debootstrap
