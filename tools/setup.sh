@@ -102,6 +102,8 @@ need_build() {
     need python3 /usr/bin/python3
     need libjansson-dev /usr/include/jansson.h
     need libyaml-dev /usr/include/yaml.h
+    need libevent-dev /usr/include/event2/http.h
+    need zlib1g-dev /usr/include/zlib.h
 }
 
 case ${1:-build} in

@@ -125,7 +125,7 @@ static double to_microseconds(double sec)
 }
 
 /* Causes that occurred, sorted by key. */
-static void key_waits(struct json_out *out, const struct profile_time *time)
+void json_write_waits(const struct profile_time *time, struct json_out *out)
 {
     int causes[WAIT_CAUSES] = {0}, count = 0;
     for (int cause = 0; cause < WAIT_CAUSES; cause++) {
@@ -136,20 +136,23 @@ static void key_waits(struct json_out *out, const struct profile_time *time)
             causes[at] = causes[at - 1];
         causes[at] = cause;
     }
-    json_out_key(out, "waits");
     json_out_object(out);
     for (int i = 0; i < count; i++)
         key_real(out, wait_cause_key[causes[i]], time->wait_sec[causes[i]]);
     json_out_end(out);
 }
 
+static void key_waits(struct json_out *out, const struct profile_time *time)
+{
+    json_out_key(out, "waits");
+    json_write_waits(time, out);
+}
+
 /* ---- memory ---- */
 
 /* [[nanoseconds since the start, MB], ...] */
-static void key_points(struct json_out *out, const char *key, const struct profile_point *points,
-                       uint32_t count)
+void json_write_points(const struct profile_point *points, uint32_t count, struct json_out *out)
 {
-    json_out_key(out, key);
     json_out_array(out);
     for (uint32_t i = 0; i < count; i++) {
         json_out_array(out);
@@ -159,6 +162,13 @@ static void key_points(struct json_out *out, const char *key, const struct profi
         json_out_end(out);
     }
     json_out_end(out);
+}
+
+static void key_points(struct json_out *out, const char *key, const struct profile_point *points,
+                       uint32_t count)
+{
+    json_out_key(out, key);
+    json_write_points(points, count, out);
 }
 
 static double share_of(double part, double whole)
@@ -420,8 +430,8 @@ static void put_frame(struct json_out *out, const struct profile *profile,
     key_text(out, "filename_or_module", profile, frame->file);
     key_null(out, "ip");
     json_out_key(out, "kind");
-    json_out_cstr(out, "py");
-    key_int(out, "line", frame->line);
+    json_out_cstr(out, frame->is_native ? "native" : "py");
+    key_int_or_null(out, "line", frame->line || !frame->is_native, frame->line);
     key_null(out, "offset");
     json_out_end(out);
 }
@@ -635,7 +645,8 @@ static void put_memory_whole(struct json_out *out, const char *key,
     json_out_end(out);
 }
 
-static void put_profile(struct json_out *out, const struct profile *profile)
+/* `is_whole`: with files, stacks and timeline, which are nearly all of it. */
+static void put_profile(struct json_out *out, const struct profile *profile, bool is_whole)
 {
     json_out_object(out);
     key_int(out, "alloc_samples", profile->all_memory.samples);
@@ -644,15 +655,18 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     else
         key_null(out, "args");
     key_bool(out, "async_profile", profile->async_profile);
-    put_combined_stacks(out, profile);
-    put_timeline(out, profile);
+    if (is_whole) {
+        put_combined_stacks(out, profile);
+        put_timeline(out, profile);
+    }
     key_real(out, "cpu_native_sec", profile->time.native_sec);
     key_real(out, "cpu_python_sec", profile->time.python_sec);
     key_real(out, "cpu_time_sec", profile->cpu_sec);
     key_real(out, "elapsed_time_sec", profile->elapsed_sec);
     key_text(out, "entrypoint_dir", profile, profile->entrypoint_dir);
     key_text(out, "filename", profile, profile->directory);
-    put_files(out, profile);
+    if (is_whole)
+        put_files(out, profile);
     key_bool(out, "gpu", profile->gpu);
     json_out_key(out, "gpu_device");
     json_out_cstr(out, "");
@@ -666,7 +680,8 @@ static void put_profile(struct json_out *out, const struct profile *profile)
         json_out_null(out);
     put_memory_totals(out, profile);
     key_bool(out, "memory", profile->memory);
-    put_memory_stacks(out, profile);
+    if (is_whole)
+        put_memory_stacks(out, profile);
     put_memory_whole(out, "memory_total", &profile->all_memory);
     put_memory_whole(out, "memory_untraced", &profile->untraced_memory);
     key_int(out, "n_samples", profile->time.samples);
@@ -681,7 +696,8 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     json_out_key(out, "scalene_version");
     json_out_cstr(out, SCALENE_VERSION);
     key_int(out, "schema_version", JSON_WRITE_SCHEMA);
-    put_stacks(out, profile);
+    if (is_whole)
+        put_stacks(out, profile);
     key_real(out, "start_time_absolute", profile->start_absolute_sec);
     key_real(out, "start_time_perf", profile->start_perf_sec);
     key_real(out, "startup_sec", profile->startup_sec);
@@ -694,6 +710,11 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     json_out_end(out);
 }
 
+void json_write_top(const struct profile *profile, struct json_out *out)
+{
+    put_profile(out, profile, false);
+}
+
 void json_write_profile(const struct profile *profile, struct buf *out)
 {
     struct json_out json;
@@ -702,7 +723,7 @@ void json_write_profile(const struct profile *profile, struct buf *out)
         json_out_object(&json);
         json_out_end(&json);
     } else {
-        put_profile(&json, profile);
+        put_profile(&json, profile, true);
     }
     buf_char(out, '\n');
 }

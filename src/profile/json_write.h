@@ -7,6 +7,7 @@
 #define PROFILE_JSON_WRITE_H
 
 #include "base/buf.h"
+#include "base/json_out.h"
 #include "profile/profile.h"
 
 enum { JSON_WRITE_SCHEMA = 1 };
@@ -18,5 +19,11 @@ enum { JSON_WRITE_SCHEMA = 1 };
 
 /* Appends to `out`. */
 void json_write_profile(const struct profile *profile, struct buf *out);
+
+/* Pieces of it, as values for another document: the top level without files, stacks, memory stacks
+ * and timeline; waits by cause; [[nanoseconds, MiB], ...]. */
+void json_write_top(const struct profile *profile, struct json_out *out);
+void json_write_waits(const struct profile_time *time, struct json_out *out);
+void json_write_points(const struct profile_point *points, uint32_t count, struct json_out *out);
 
 #endif

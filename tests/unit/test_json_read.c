@@ -92,6 +92,7 @@ static void test_ours(void **state)
     assert_true(p.thread_count == 1 && p.threads[0].ident == 12 && p.threads[0].is_python);
     assert_true(p.stack_count == 1 && p.stacks[0].hits == 5 && p.stacks[0].frame_count == 2);
     assert_true(p.stacks[0].frames[0].traced && !p.stacks[0].frames[1].traced);
+    assert_true(!p.stacks[0].frames[0].is_native && p.stacks[0].frames[1].is_native);
     assert_true(p.run_count == 1 && p.runs[0].thread_ident == 12);
     profile_release(&p);
 }

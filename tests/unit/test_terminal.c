@@ -4,6 +4,7 @@
  * writes the golden files anew; look at the difference before keeping it.
  */
 #include "base/file.h"
+#include "base/utf8.h"
 #include "profile/json_read.h"
 #include "profile/json_write.h"
 #include "view/format.h"
@@ -110,7 +111,7 @@ static void check_lines(const struct buf *out, const struct terminal_options *op
                 continue;
             }
             size_t next = at;
-            uint32_t codepoint = width_decode(out->data, out->len, &next);
+            uint32_t codepoint = utf8_decode(out->data, out->len, &next);
             assert_false(width_is_unsafe(codepoint));
             if (options->ascii)
                 assert_true(codepoint < 0x80);
