@@ -127,7 +127,7 @@ function Resident({ process }: { process: Process }) {
         <div
           role="row"
           key={step.kind}
-          class={step.kind}
+          class={`step-${step.kind}`}
           title={`${step.hint}: ${memory(Math.abs(step.to - step.from))}`}
         >
           <span role="cell">{step.name}</span>
@@ -180,8 +180,8 @@ function Threads({ summary, process }: { summary: Summary; process: Process }) {
             <td>{clean(threadName(thread))}</td>
             <td class="life">
               <span class="use">
-                <i class="cpu" style={{ width: percentOf(thread.cpu_sec, most) }} />
-                <i class="wait" style={{ width: percentOf(thread.wait_sec, most) }} />
+                <i class="use-cpu" style={{ width: percentOf(thread.cpu_sec, most) }} />
+                <i class="use-wait" style={{ width: percentOf(thread.wait_sec, most) }} />
               </span>
             </td>
             <td class="num">{shortTime(thread.cpu_sec)}</td>

@@ -13,6 +13,7 @@ import { readLanes, selfBetween } from "../model/lanes.ts";
 import { covering, layout } from "../model/layout.ts";
 import { shortName } from "../model/names.ts";
 import { count, percent, plural, shortTime } from "../model/numbers.ts";
+import { timeScale } from "../model/scale.ts";
 import {
   find,
   fold,
@@ -375,6 +376,9 @@ function Selected(props: {
   );
 }
 
+/** What would round to nothing is a dot: there is something. */
+const smallPercent = (value: number): string => (value < 0.05 ? "·" : percent(value));
+
 function FunctionTable(props: {
   ctx: Context;
   kind: StackKind;
@@ -386,10 +390,11 @@ function FunctionTable(props: {
 }) {
   const { ctx, kind, tree, rows, whole, most, select } = props;
   const { profile } = ctx.summary.value;
-  const largest = rows.reduce((most, row) => Math.max(most, row.self), 0) || 1;
+  const share = (value: number) => (100 * value) / whole;
+  const scale = timeScale(share(rows.reduce((most, row) => Math.max(most, row.self), 0)));
   const left = rows.length - most;
-  const bar = (look: string, share: number) => (
-    <i class={`share look-${look}`} style={{ width: px(Math.round(96 * Math.min(1, share))) }} aria-hidden="true" />
+  const bar = (look: string, part: number) => (
+    <i class={`share look-${look}`} style={{ width: px(Math.round(96 * Math.min(1, part))) }} aria-hidden="true" />
   );
   return (
     <div class={most === SHORT_ROWS ? "in-view short" : "in-view"}>
@@ -398,7 +403,7 @@ function FunctionTable(props: {
         <thead>
           <tr>
             <th scope="col" colSpan={2}>
-              self
+              self 0–{scale}%
             </th>
             <th scope="col" colSpan={2}>
               total 0–100%
@@ -415,13 +420,13 @@ function FunctionTable(props: {
             };
             return (
               <tr key={row.node} class="flame-segment">
-                <td>{bar(lookOf(tree, row.node), row.self / largest)}</td>
+                <td>{bar(lookOf(tree, row.node), share(row.self) / scale)}</td>
                 <td class="num" title={kind.amount(row.self)}>
-                  {percent((100 * row.self) / whole)}
+                  {smallPercent(share(row.self))}
                 </td>
                 <td>{bar("total", row.total / whole)}</td>
                 <td class="num" title={kind.amount(row.total)}>
-                  {percent((100 * row.total) / whole)}
+                  {smallPercent(share(row.total))}
                 </td>
                 <td class="mono">
                   <button onClick={open} title={file === null ? "Select it" : "Show its lines"}>
