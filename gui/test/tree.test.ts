@@ -2,15 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FrameKind, type StacksPart } from "../src/format/parts.ts";
 import {
-  callers,
   find,
   fold,
   functions,
   heaviestAt,
   hottestLine,
+  keyPath,
+  locate,
   nodeName,
   path,
   readTree,
+  withSelf,
 } from "../src/model/tree.ts";
 import { hostileStacks, random, soundStacks } from "./stacks_data.ts";
 

@@ -233,7 +233,7 @@ export function Lanes(props: LanesProps) {
       onPointerLeave={() => setHover(null)}
     >
       <div class="tl-head">
-        <span class="tl-label note">seconds since the start</span>
+        <span class="tl-label q">seconds since the start</span>
         <Ruler view={view} width={width} />
         <span class="tl-label">
           Footprint <small>{samples.length > 0 ? `0–${shortMemory(footprintTop(max_footprint_mb))}` : ""}</small>

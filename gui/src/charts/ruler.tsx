@@ -70,7 +70,7 @@ export const footprintTop = (peak: number): number => memoryScale(peak);
 
 export function Footprint({ samples, peak, view, width }: FootprintProps) {
   if (!(width > 0) || samples.length === 0) {
-    return <div class="footprint note">{samples.length === 0 ? "memory was not profiled" : ""}</div>;
+    return <div class="footprint q">{samples.length === 0 ? "memory was not profiled" : ""}</div>;
   }
   const top = footprintTop(peak);
   const points = course(samples, view, width, top, FOOTPRINT_PX - 4);

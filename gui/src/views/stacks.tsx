@@ -2,7 +2,6 @@
  * Call stacks: the icicle, its overview, what is found in it, the selected function, and all of it as a
  * table. Memory stacks are the same view of another part (memory_stacks.tsx).
  */
-import "./stacks.css";
 import { useEffect, useMemo } from "preact/hooks";
 import { Icicle, lookOf, type Look } from "../charts/icicle.tsx";
 import { Overview } from "../charts/overview.tsx";
@@ -32,8 +31,11 @@ import {
   type Tree,
 } from "../model/tree.ts";
 import type { Context } from "../state/context.ts";
+import { Dot, Num } from "./bits.tsx";
 import { kept } from "./kept.ts";
-import { Absent, Nothing, usePart } from "./part.tsx";
+import { usePart } from "../state/part.ts";
+import { Absent, Nothing } from "./problem.tsx";
+import type { Tab } from "./tabs.ts";
 
 /** Rows of the table: what a person reads; the rest is told as a number. */
 const TABLE_ROWS = 500;
@@ -50,7 +52,7 @@ export interface StackKind {
   load: (ctx: Context) => Promise<StacksPart>;
 }
 
-export const timeStacks: StackKind = {
+const timeStacks: StackKind = {
   id: "stacks",
   label: "Call stacks by time",
   of: "of time",
@@ -67,7 +69,7 @@ interface Zoom {
 
 const START: Zoom = { root: [], span: null };
 
-export function Stacks({ ctx }: { ctx: Context }) {
+function Stacks({ ctx }: { ctx: Context }) {
   const summary = ctx.summary.value;
   if (summary.stack_count === 0) {
     return (
@@ -83,11 +85,13 @@ export function Stacks({ ctx }: { ctx: Context }) {
 }
 
 /** The stacks in seconds, of the brushed range where there is one. */
-function useTree(ctx: Context, kind: StackKind): { tree: Tree | null; error: Parameters<typeof Absent>[0]["error"] } {
+function useTree(ctx: Context, kind: StackKind): { tree: Tree | null; error: Error | null } {
   const summary = ctx.summary.value;
   const range = kind.id === "stacks" ? ctx.range.value : null;
   const part = usePart(ctx, kind.id, () => kind.load(ctx));
-  const timeline = usePart(ctx, "timeline", range === null ? null : () => ctx.timeline());
+  const timeline = usePart(ctx, range === null ? "no timeline" : "timeline", async () =>
+    range === null ? null : ctx.timeline(),
+  );
   const interval = kind.id === "stacks" ? summary.profile.sampling.cpu_interval_sec : 1;
   const whole = useMemo(() => {
     if (part.value === null) return null;
@@ -175,18 +179,34 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
     <section class="stacks combined-stacks-section" aria-label={kind.label}>
       <div class="toolbar">
         <span class="seg" role="group" aria-label="What the boxes are as wide as">
-          <button aria-pressed={kind.id === "stacks"} onClick={() => ctx.openTab("stacks")}>
+          <button
+            class={kind.id === "stacks" ? "on" : undefined}
+            aria-pressed={kind.id === "stacks"}
+            onClick={() => ctx.openTab("stacks")}
+          >
             CPU
           </button>
-          <button aria-pressed={kind.id === "memory_stacks"} onClick={() => ctx.openTab("memory_stacks")}>
+          <button
+            class={kind.id === "memory_stacks" ? "on" : undefined}
+            aria-pressed={kind.id === "memory_stacks"}
+            onClick={() => ctx.openTab("memory_stacks")}
+          >
             Memory
           </button>
         </span>
         <span class="seg" role="group" aria-label="Which frames are shown">
-          <button aria-pressed={!yours.value} onClick={() => (yours.value = false)}>
+          <button
+            class={yours.value ? undefined : "on"}
+            aria-pressed={!yours.value}
+            onClick={() => (yours.value = false)}
+          >
             all frames
           </button>
-          <button aria-pressed={yours.value} onClick={() => (yours.value = true)}>
+          <button
+            class={yours.value ? "on" : undefined}
+            aria-pressed={yours.value}
+            onClick={() => (yours.value = true)}
+          >
             yours
           </button>
         </span>
@@ -201,7 +221,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
             if (event.key === "Escape") query.value = "";
           }}
         />
-        <span class="note" role="status">
+        <span class="q" role="status">
           {found && (
             <>
               <b>{count(found.boxes)}</b> {found.boxes === 1 ? "box" : "boxes"},{" "}
@@ -276,7 +296,7 @@ function Key() {
 }
 
 /** That numbers are of a part of the run, and the way back. */
-export function RangeNote({ ctx }: { ctx: Context }) {
+function RangeNote({ ctx }: { ctx: Context }) {
   const range = ctx.range.value;
   if (range === null) return null;
   return (
@@ -308,7 +328,7 @@ function Crumbs(props: { tree: Tree; root: number; text: string; onZoom: (node: 
           </button>
         );
       })}
-      <span class="note">{props.text}</span>
+      <span class="q">{props.text}</span>
       <span class="crumb-keys">
         <kbd>Esc</kbd> one level out <kbd>+</kbd> <kbd>−</kbd> <kbd>0</kbd> zoom, arrows move
       </span>
@@ -338,7 +358,7 @@ function Selected(props: {
     return (
       <div class="selected">
         <h5>selected</h5>
-        <p class="note">Nothing: click a box, or move there with the arrow keys.</p>
+        <p class="q">Nothing: click a box, or move there with the arrow keys.</p>
       </div>
     );
   }
@@ -346,7 +366,7 @@ function Selected(props: {
   const row = (text: string, value: number) => (
     <>
       <span>{text}</span>
-      <span class="num">{percent((100 * value) / whole)}</span>
+      <Num text={percent((100 * value) / whole)} />
       <span class="num">{kind.amount(value)}</span>
     </>
   );
@@ -377,7 +397,7 @@ function Selected(props: {
 }
 
 /** What would round to nothing is a dot: there is something. */
-const smallPercent = (value: number): string => (value < 0.05 ? "·" : percent(value));
+const Share = ({ value }: { value: number }) => (value < 0.05 ? <Dot /> : <Num text={percent(value)} />);
 
 function FunctionTable(props: {
   ctx: Context;
@@ -422,11 +442,11 @@ function FunctionTable(props: {
               <tr key={row.node} class="flame-segment">
                 <td>{bar(lookOf(tree, row.node), share(row.self) / scale)}</td>
                 <td class="num" title={kind.amount(row.self)}>
-                  {smallPercent(share(row.self))}
+                  <Share value={share(row.self)} />
                 </td>
                 <td>{bar("total", row.total / whole)}</td>
                 <td class="num" title={kind.amount(row.total)}>
-                  {smallPercent(share(row.total))}
+                  <Share value={share(row.total)} />
                 </td>
                 <td class="mono">
                   <button onClick={open} title={file === null ? "Select it" : "Show its lines"}>
@@ -438,7 +458,14 @@ function FunctionTable(props: {
           })}
         </tbody>
       </table>
-      {left > 0 && <p class="note more">{`and ${plural(left, "function")} more`}</p>}
+      {left > 0 && <p class="q more">{`and ${plural(left, "function")} more`}</p>}
     </div>
   );
 }
+
+export const stacksTab: Tab = {
+  id: timeStacks.id,
+  title: () => "Call stacks",
+  available: () => true,
+  View: Stacks,
+};
