@@ -58,6 +58,8 @@ function start(app: Element): void {
   applyTheme(document.documentElement);
   watchViewport();
   const source = pickSource(document.documentElement);
+  // What stands there is for who has no scripts.
+  app.replaceChildren();
   if (source) render(app, source);
   else mount(h(Welcome, { problem: null, again: null, open: (file: File) => openFirst(app, file) }), app);
 }

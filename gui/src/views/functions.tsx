@@ -247,8 +247,7 @@ function Table({ ctx, entries, withFile }: { ctx: Context; entries: Entry[]; wit
 
 function useTotals(ctx: Context): Totals | null {
   const { stack_count } = ctx.summary.value;
-  return usePart<Totals | null>(ctx, "totals", async () => (stack_count ? functionTotals(await ctx.stacks()) : null))
-    .value;
+  return usePart(ctx, "totals", stack_count ? async () => functionTotals(await ctx.stacks()) : null).value;
 }
 
 /** Below a file's lines. */
@@ -281,7 +280,11 @@ function FunctionsView({ ctx }: { ctx: Context }) {
   );
   const entries = (loaded.value ?? []).flatMap((model) => entriesOf(model, totals));
   if (loaded.value && !entries.length)
-    return <Nothing title="No function was sampled">All time and memory is on lines outside of functions.</Nothing>;
+    return (
+      <Nothing title="No function was sampled">
+        <p>All time and memory is on lines outside of functions.</p>
+      </Nothing>
+    );
   return (
     <section class="fnt" aria-label="Functions">
       <Table ctx={ctx} entries={entries} withFile />
