@@ -89,9 +89,7 @@ function useTree(ctx: Context, kind: StackKind): { tree: Tree | null; error: Err
   const summary = ctx.summary.value;
   const range = kind.id === "stacks" ? ctx.range.value : null;
   const part = usePart(ctx, kind.id, () => kind.load(ctx));
-  const timeline = usePart(ctx, range === null ? "no timeline" : "timeline", async () =>
-    range === null ? null : ctx.timeline(),
-  );
+  const timeline = usePart(ctx, "timeline", range === null ? null : () => ctx.timeline());
   const interval = kind.id === "stacks" ? summary.profile.sampling.cpu_interval_sec : 1;
   const whole = useMemo(() => {
     if (part.value === null) return null;
