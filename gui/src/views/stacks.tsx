@@ -154,8 +154,9 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
     const self = tree.self[node]! > 0 ? `, self ${kind.amount(tree.self[node]!)}` : "";
     return `${where}${share(node)} ${kind.of}, ${kind.amount(tree.total[node]!)}${self}`;
   };
+  const showBox = (node: number) => (zoom.value = { root: keyPath(tree, node), span: null });
   const zoomTo = (node: number) => {
-    zoom.value = { root: keyPath(tree, node), span: null };
+    showBox(node);
     if (node !== 0) chosen.value = keyPath(tree, node);
   };
   const onSpan = (next: Span) => {
@@ -164,7 +165,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
   };
   const onBack = () => {
     if (query.value !== "") query.value = "";
-    else if (root !== 0) zoomTo(tree.parent[root]!);
+    else if (root !== 0) showBox(tree.parent[root]!);
     else if (zoom.value.span !== null) zoom.value = START;
     else chosen.value = [];
   };
