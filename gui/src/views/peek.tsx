@@ -257,13 +257,15 @@ function MemoryOf({ ctx, model, slot }: { ctx: Context; model: FileModel; slot: 
         </p>
       )}
       <div class="kv mem">
-        {rows.map(([word, mb, note]) => (
-          <>
-            <span>{word}</span>
-            <Num text={shortMemory(mb)} />
-            <span class="pm">{note}</span>
-          </>
-        ))}
+        {rows
+          .filter(([, mb]) => mb > 0)
+          .map(([word, mb, note]) => (
+            <>
+              <span>{word}</span>
+              <Num text={shortMemory(mb)} />
+              <span class="pm">{note}</span>
+            </>
+          ))}
       </div>
       {native && <p class="q clip">not by Python: {nameParts(native)[1]}</p>}
       {own > 0 && (
