@@ -89,9 +89,7 @@ function useTree(ctx: Context, kind: StackKind): { tree: Tree | null; error: Err
   const summary = ctx.summary.value;
   const range = kind.id === "stacks" ? ctx.range.value : null;
   const part = usePart(ctx, kind.id, () => kind.load(ctx));
-  const timeline = usePart(ctx, range === null ? "no timeline" : "timeline", async () =>
-    range === null ? null : ctx.timeline(),
-  );
+  const timeline = usePart(ctx, "timeline", range === null ? null : () => ctx.timeline());
   const interval = kind.id === "stacks" ? summary.profile.sampling.cpu_interval_sec : 1;
   const whole = useMemo(() => {
     if (part.value === null) return null;
@@ -146,6 +144,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
   const whole = tree.total[0]!;
   if (whole <= 0) return <EmptyRange ctx={ctx} />;
 
+  const timed = kind.id === "stacks";
   const share = (node: number) => percent((100 * tree.total[node]!) / whole);
   const describe = (node: number) => {
     if (node === 0) return `${share(0)} ${kind.of}, ${kind.amount(whole)}`;
@@ -155,8 +154,9 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
     const self = tree.self[node]! > 0 ? `, self ${kind.amount(tree.self[node]!)}` : "";
     return `${where}${share(node)} ${kind.of}, ${kind.amount(tree.total[node]!)}${self}`;
   };
+  const showBox = (node: number) => (zoom.value = { root: keyPath(tree, node), span: null });
   const zoomTo = (node: number) => {
-    zoom.value = { root: keyPath(tree, node), span: null };
+    showBox(node);
     if (node !== 0) chosen.value = keyPath(tree, node);
   };
   const onSpan = (next: Span) => {
@@ -165,7 +165,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
   };
   const onBack = () => {
     if (query.value !== "") query.value = "";
-    else if (root !== 0) zoomTo(tree.parent[root]!);
+    else if (root !== 0) showBox(tree.parent[root]!);
     else if (zoom.value.span !== null) zoom.value = START;
     else chosen.value = [];
   };
@@ -176,7 +176,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
   const select = (node: number) => (chosen.value = keyPath(tree, node));
 
   return (
-    <section class="stacks combined-stacks-section" aria-label={kind.label}>
+    <section class={`stacks combined-stacks-section${timed ? "" : " by-memory"}`} aria-label={kind.label}>
       <div class="toolbar">
         <span class="seg" role="group" aria-label="What the boxes are as wide as">
           <button
@@ -229,7 +229,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
             </>
           )}
         </span>
-        <Key />
+        <Key timed={timed} />
         <button
           class="btn"
           aria-pressed={asTable.value}
@@ -239,15 +239,15 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
           As table
         </button>
       </div>
-      {kind.id === "stacks" && <RangeNote ctx={ctx} />}
+      {timed && <RangeNote ctx={ctx} />}
       <Crumbs tree={tree} root={root} onZoom={zoomTo} text={root === 0 ? kind.amount(whole) : describe(root)} />
       {asTable.value ? (
         <FunctionTable {...{ ctx, kind, tree, rows, whole, select, most: TABLE_ROWS }} />
       ) : (
         <>
-          <Overview {...{ tree, at, found, span, theme: ctx.theme.value, onSpan }} />
+          <Overview {...{ tree, at, found, span, timed, theme: ctx.theme.value, onSpan }} />
           <Icicle
-            {...{ tree, at, found, span, root, selected, share, describe, onSpan, onBack }}
+            {...{ tree, at, found, span, timed, root, selected, share, describe, onSpan, onBack }}
             query={query.value}
             theme={ctx.theme.value}
             label={kind.label}
@@ -282,10 +282,10 @@ const legend: readonly [look: Look, text: string][] = [
   ["waiting", "waiting"],
 ];
 
-function Key() {
+function Key({ timed }: { timed: boolean }) {
   return (
     <span class="key">
-      {legend.map(([look, text]) => (
+      {(timed ? legend : legend.slice(0, -1)).map(([look, text]) => (
         <span key={look}>
           <i class={`look-${look}`} />
           {text}
@@ -440,7 +440,7 @@ function FunctionTable(props: {
             };
             return (
               <tr key={row.node} class="flame-segment">
-                <td>{bar(lookOf(tree, row.node), share(row.self) / scale)}</td>
+                <td>{bar(lookOf(tree, row.node, kind.id === "stacks"), share(row.self) / scale)}</td>
                 <td class="num" title={kind.amount(row.self)}>
                   <Share value={share(row.self)} />
                 </td>
