@@ -2,6 +2,9 @@
 import type { ComponentType } from "preact";
 import type { Summary } from "../format/parts.ts";
 import type { Context } from "../state/context.ts";
+import { functionsTab } from "./functions.tsx";
+import { linesTab } from "./lines.tsx";
+import { notesTab } from "./notes.tsx";
 
 export interface Tab {
   /** In the address, too: never changes. */
@@ -13,4 +16,4 @@ export interface Tab {
   View: ComponentType<{ ctx: Context }>;
 }
 
-export const tabs: Tab[] = [];
+export const tabs: Tab[] = [linesTab, functionsTab, notesTab];

@@ -1,0 +1,83 @@
+/** The open file from far away: its text as grey dashes, its time as bars, and what of it is in the window. */
+import { useRef } from "preact/hooks";
+import type { FileModel } from "../model/lines.ts";
+import { fileModel, lineno, percentOf, value } from "../model/lines.ts";
+import { nameParts, shortName } from "../model/names.ts";
+import { plural } from "../model/numbers.ts";
+import { timeScale } from "../model/scale.ts";
+import { currentFile, type Context } from "../state/context.ts";
+import { usePart } from "../state/part.ts";
+
+const WIDTH = 180;
+const HEIGHT_MAX = 480;
+/** A character is this wide, from the gutter on. */
+const CHARACTER = 1.4;
+const GUTTER = 40;
+
+export function Minimap({ ctx }: { ctx: Context }) {
+  const id = currentFile(ctx);
+  const loaded = usePart(ctx, `minimap ${id}`, async () => (id === null ? null : fileModel(await ctx.file(id))));
+  const model = loaded.value;
+  if (id === null || !model || ctx.route.value.tab !== "lines") return null;
+  const name = nameParts(shortName(model.part.name, ctx.summary.value.profile))[1];
+  return (
+    <>
+      <h3>
+        <span class="sc">
+          {name}, {plural(model.texts.length, "line")}
+        </span>
+      </h3>
+      <Map ctx={ctx} model={model} file={id} />
+    </>
+  );
+}
+
+function Map({ ctx, model, file }: { ctx: Context; model: FileModel; file: number }) {
+  const svg = useRef<SVGSVGElement>(null);
+  const rows = model.texts.length;
+  const pitch = Math.min(3, HEIGHT_MAX / rows);
+  const height = Math.max(pitch, rows * pitch);
+  const { lines } = model.part;
+  const scale = timeScale(lines.row.reduce((most, _, slot) => Math.max(most, percentOf(lines, slot)), 0));
+  // Of a long file one line in each pixel is drawn: the map has no room for more.
+  const step = Math.max(1, Math.ceil(1 / pitch));
+  const dashes: string[] = [];
+  for (let row = 0; row < rows; row += step) {
+    const text = model.texts[row]!;
+    const indent = text.length - text.trimStart().length;
+    const length = Math.min(text.trim().length * CHARACTER, WIDTH - GUTTER - indent * CHARACTER);
+    if (length > 0) dashes.push(`M${GUTTER + indent * CHARACTER} ${row * pitch + pitch / 2}h${length}`);
+  }
+  const jump = (event: MouseEvent) => {
+    const rect = svg.current!.getBoundingClientRect();
+    const row = Math.min(rows - 1, Math.max(0, Math.floor(((event.clientY - rect.top) / rect.height) * rows)));
+    ctx.openLine(file, lineno(model, row));
+  };
+  return (
+    <svg ref={svg} class="mm" width={WIDTH} height={height} onClick={jump} aria-hidden="true">
+      <path class="tx" d={dashes.join("")} stroke-width={Math.max(0.5, pitch / 3)} />
+      {lines.row.map((row, slot) => {
+        const percent = percentOf(lines, slot);
+        const width = (percent / scale) * (GUTTER - 4);
+        if (width < 0.75) return null;
+        const parts = [
+          value(lines, "n_cpu_percent_python", slot),
+          value(lines, "n_cpu_percent_c", slot),
+          value(lines, "n_sys_percent", slot),
+        ];
+        const look = ["py", "nat", "sys plain"][parts.indexOf(Math.max(...parts))]!;
+        return (
+          <rect
+            key={row}
+            class={look}
+            fill={look.startsWith("sys") ? "url(#hatch)" : undefined}
+            x={GUTTER - 4 - width}
+            y={row * pitch}
+            width={width}
+            height={Math.max(1.5, pitch - 0.5)}
+          />
+        );
+      })}
+    </svg>
+  );
+}
