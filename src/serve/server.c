@@ -42,7 +42,7 @@ struct server {
     struct event_base *base;
     struct evhttp *http;
     struct evconnlistener *listener;
-    struct event *gone, *alive, *look, *retry, *stop;
+    struct event *gone, *alive, *look, *stop;
     struct stream *streams;
     unsigned stream_count;
     bool said_goodbye;
@@ -249,19 +249,19 @@ static void handle(struct evhttp_request *from, void *context)
 
 /* ---- life ---- */
 
-/* No descriptor is free: without a pause the loop would spin, since the connection still waits. */
-static void accept_failed(struct evconnlistener *listener, void *context)
-{
-    struct server *server = context;
-    struct timeval delay = after_ms(RETRY_MS);
-    evconnlistener_disable(listener);
-    event_add(server->retry, &delay);
-}
-
 static void accept_again(evutil_socket_t fd, short what, void *context)
 {
-    struct server *server = context;
-    evconnlistener_enable(server->listener);
+    evconnlistener_enable(context);
+}
+
+/* No descriptor is free: without a pause the loop would spin, since the connection still waits.
+ * The context is evhttp's, whose listener it became. */
+static void accept_failed(struct evconnlistener *listener, void *context)
+{
+    struct timeval delay = after_ms(RETRY_MS);
+    evconnlistener_disable(listener);
+    event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, accept_again, listener,
+                    &delay);
 }
 
 static void drop_log(int severity, const char *message)
@@ -272,10 +272,9 @@ static int listen_at(struct server *server, int port)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    server->listener =
-        evconnlistener_new_bind(server->base, NULL, server,
-                                LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
-                                1024, (struct sockaddr *)&address, sizeof address);
+    server->listener = evconnlistener_new_bind(
+        server->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
+        1024, (struct sockaddr *)&address, sizeof address);
     return server->listener ? 0 : -1;
 }
 
@@ -312,7 +311,6 @@ static void start_timers(struct server *server)
 {
     struct timeval alive = {KEEP_ALIVE_SEC, 0}, look = after_ms(LOOK_MS);
     server->gone = evtimer_new(server->base, end_loop, server);
-    server->retry = evtimer_new(server->base, accept_again, server);
     server->alive = event_new(server->base, -1, EV_PERSIST, keep_alive, server);
     server->look = event_new(server->base, -1, EV_PERSIST, look_at_file, server);
     event_add(server->alive, &alive);
@@ -367,8 +365,7 @@ void server_run(struct server *server)
 
 void server_free(struct server *server)
 {
-    struct event *const events[] = {server->gone, server->alive, server->look, server->retry,
-                                    server->stop};
+    struct event *const events[] = {server->gone, server->alive, server->look, server->stop};
     /* Connections first: closing a stream still counts it. */
     if (server->http)
         evhttp_free(server->http);
