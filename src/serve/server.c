@@ -26,6 +26,7 @@ enum {
     LOOK_MS = 500,  /* between looks at the file */
     RETRY_MS = 100, /* until connections are taken again when there were too many */
     STREAMS_MAX = 32,
+    CONNECTIONS_WAITING = 1024, /* to be taken */
 };
 
 struct stream { /* an open event stream */
@@ -41,7 +42,6 @@ struct server {
     char url[80];
     struct event_base *base;
     struct evhttp *http;
-    struct evconnlistener *listener;
     struct event *gone, *alive, *look, *stop;
     struct stream *streams;
     unsigned stream_count;
@@ -268,32 +268,31 @@ static void drop_log(int severity, const char *message)
 {
 }
 
-static int listen_at(struct server *server, int port)
+static struct evconnlistener *listen_at(struct server *server, int port)
 {
+    const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    server->listener = evconnlistener_new_bind(
-        server->base, NULL, NULL, LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
-        1024, (struct sockaddr *)&address, sizeof address);
-    return server->listener ? 0 : -1;
+    return evconnlistener_new_bind(server->base, NULL, NULL, flags, CONNECTIONS_WAITING,
+                                   (struct sockaddr *)&address, sizeof address);
 }
 
 static int bind_port(struct server *server, struct err *err)
 {
-    int first = server->config.port, last = first ? first + SERVER_PORTS_TRIED : 0;
-    int port = first, failed = listen_at(server, port);
-    while (failed && errno == EADDRINUSE && port < last && port < 65535)
-        failed = listen_at(server, ++port);
-    if (failed)
+    int first = server->config.port, last = first ? first + SERVER_PORTS_TRIED : 0, port = first;
+    struct evconnlistener *listener = listen_at(server, port);
+    while (!listener && errno == EADDRINUSE && port < last && port < 65535)
+        listener = listen_at(server, ++port);
+    if (!listener)
         return err_set(err, "cannot listen on 127.0.0.1, port %d%s: %s", first,
                        port > first ? " and above" : "", strerror(errno));
-    struct sockaddr_in address;
+    struct sockaddr_in address = {0};
     socklen_t length = sizeof address;
-    getsockname(evconnlistener_get_fd(server->listener), (struct sockaddr *)&address, &length);
+    getsockname(evconnlistener_get_fd(listener), (struct sockaddr *)&address, &length);
     snprintf(server->url, sizeof server->url, "http://127.0.0.1:%u/#t=%s",
              (unsigned)ntohs(address.sin_port), server->token);
-    evhttp_bind_listener(server->http, server->listener);
-    evconnlistener_set_error_cb(server->listener, accept_failed);
+    evhttp_bind_listener(server->http, listener); /* which owns it from now on */
+    evconnlistener_set_error_cb(listener, accept_failed);
     return 0;
 }
 
