@@ -94,7 +94,7 @@ static void send_all(struct server *server, const char *text)
     }
 }
 
-/* The connection is gone, and the request with it. */
+/* The connection is gone.  A request that was cut off from it is ours; else it goes with it. */
 static void close_stream(struct evhttp_connection *connection, void *context)
 {
     struct stream *stream = context;
@@ -104,6 +104,8 @@ static void close_stream(struct evhttp_connection *connection, void *context)
         at = &(*at)->next;
     *at = stream->next;
     server->stream_count--;
+    if (!evhttp_request_get_connection(stream->request))
+        evhttp_request_free(stream->request);
     free(stream);
     note_page(server);
 }
