@@ -237,7 +237,8 @@ def test_long_files_cost_no_more_than_short_ones(show):
     few = elements(page)
     page.evaluate(scroll, 198)
     page.wait_for_function("document.querySelector('.slab .ln').innerText > 5000")
-    assert abs(elements(page) - few) <= 0.05 * few
+    # Rows come and go in steps of 16.
+    assert abs(elements(page) - few) <= 16 * 12
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     page.locator(".grid .row .ln", has_text="50000").wait_for()
 
