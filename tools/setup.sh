@@ -120,13 +120,17 @@ need_build() {
     need python3 /usr/bin/python3
     need libjansson-dev /usr/include/jansson.h
     need libyaml-dev /usr/include/yaml.h
+    need libevent-dev /usr/include/event2/http.h
+    need zlib1g-dev /usr/include/zlib.h
 }
 
 case ${1:-build} in
 build)
     need_build
+    need_venv
     install_missing
     new_enough_meson
+    venv node "$root/tools/requirements-node.txt"
     ;;
 test)
     need_build
@@ -136,14 +140,17 @@ test)
     need clang-tidy clang-tidy
     need cppcheck cppcheck
     libraries=/usr/lib/$(uname -m)-linux-gnu
+    need chromium chromium
     need libjemalloc2 "$libraries/libjemalloc.so.2"
     need libtcmalloc-minimal4 "$libraries/libtcmalloc_minimal.so.4"
     need libmimalloc2.0 "$libraries/libmimalloc.so.2"
     need_venv
     install_missing
     new_enough_meson
+    venv node "$root/tools/requirements-node.txt"
     venv venv "$root/tests/requirements.txt" "$root/tests/requirements-packages.txt"
     package_venvs
+    "$root/tools/page.py" install
     ;;
 newer)
     need debootstrap /usr/sbin/debootstrap

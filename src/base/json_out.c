@@ -1,5 +1,7 @@
 #include "base/json_out.h"
 
+#include "base/utf8.h"
+
 #include <assert.h>
 #include <float.h>
 #include <math.h>
@@ -9,13 +11,18 @@
 
 void json_out_begin(struct json_out *out, struct buf *buf)
 {
+    *out = (struct json_out){.buf = buf, .indent_max = JSON_INDENT_MAX};
+}
+
+void json_out_begin_compact(struct json_out *out, struct buf *buf)
+{
     *out = (struct json_out){.buf = buf};
 }
 
 /* Before what is in the innermost object or array, and before its end if that is further out. */
 static void newline(struct json_out *out, int depth)
 {
-    if (out->depth > JSON_INDENT_MAX)
+    if (out->depth > out->indent_max)
         return;
     buf_char(out->buf, '\n');
     buf_pad(out->buf, ' ', (size_t)depth * 4);
@@ -66,47 +73,19 @@ void json_out_end(struct json_out *out)
     buf_char(out->buf, out->level[out->depth].close);
 }
 
-/* Decode one UTF-8 sequence; a byte that is not part of one gives U+FFFD and is skipped alone. */
-static unsigned decode(const unsigned char **at, const unsigned char *end)
-{
-    const unsigned char *p = *at;
-    unsigned c = *p++;
-    unsigned more = c < 0x80 ? 0 : c >= 0xF0 && c < 0xF5 ? 3 : c >= 0xE0 ? 2 : c >= 0xC2 ? 1 : 4;
-    if (more == 4 || c >= 0xF5 || (size_t)(end - p) < more) {
-        *at = p;
-        return c < 0x80 ? c : 0xFFFD;
-    }
-    static const unsigned lead_mask[] = {0x7F, 0x1F, 0x0F, 0x07};
-    static const unsigned least[] = {0, 0x80, 0x800, 0x10000};
-    unsigned value = c & lead_mask[more];
-    for (unsigned i = 0; i < more; i++) {
-        if ((p[i] & 0xC0) != 0x80) {
-            *at = p;
-            return 0xFFFD;
-        }
-        value = value << 6 | (p[i] & 0x3F);
-    }
-    if (value < least[more] || value > 0x10FFFF || (value >= 0xD800 && value < 0xE000)) {
-        *at = p;
-        return 0xFFFD;
-    }
-    *at = p + more;
-    return value;
-}
-
 static void quoted(struct buf *buf, const char *text, size_t length)
 {
-    const unsigned char *p = (const unsigned char *)text, *end = p + length;
     buf_char(buf, '"');
-    while (p < end) {
-        const unsigned char *plain = p;
-        while (p < end && *p >= 0x20 && *p < 0x7F && *p != '"' && *p != '\\')
-            p++;
-        if (p > plain)
-            buf_add(buf, plain, (size_t)(p - plain));
-        if (p == end)
+    for (size_t at = 0; at < length;) {
+        size_t plain = at;
+        while (at < length && text[at] >= 0x20 && text[at] < 0x7F && text[at] != '"' &&
+               text[at] != '\\')
+            at++;
+        if (at > plain)
+            buf_add(buf, text + plain, at - plain);
+        if (at == length)
             break;
-        unsigned c = decode(&p, end);
+        uint32_t c = utf8_decode(text, length, &at);
         switch (c) {
         case '"':
             buf_str(buf, "\\\"");
@@ -147,7 +126,7 @@ void json_out_key_raw(struct json_out *out, const char *key, size_t length)
     assert(out->depth > 0 && !out->has_key);
     before_value(out);
     quoted(out->buf, key, length);
-    buf_str(out->buf, out->depth > JSON_INDENT_MAX ? ":" : ": ");
+    buf_str(out->buf, out->depth > out->indent_max ? ":" : ": ");
     out->has_key = true;
 }
 
@@ -196,6 +175,12 @@ void json_out_real(struct json_out *out, double value)
     buf_str(out->buf, text);
     if (!strpbrk(text, ".en"))
         buf_str(out->buf, ".0");
+}
+
+void json_out_short(struct json_out *out, double value)
+{
+    before_value(out);
+    buf_addf(out->buf, "%.9g", isfinite(value) ? value : 0);
 }
 
 void json_out_bool(struct json_out *out, bool value)

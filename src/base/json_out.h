@@ -2,8 +2,8 @@
  * Streaming JSON writer into a buffer: ASCII only (everything else escaped),
  * indent 4, one space after a colon, as Python's json.dumps(indent=4) writes it;
  * but what is more than JSON_INDENT_MAX levels deep stands on one line, without
- * blanks: of a profile that is most of it.  The caller emits keys in sorted order;
- * debug builds assert that.
+ * blanks: of a profile that is most of it.  Or compact, all on one line.  The
+ * caller emits keys in sorted order; debug builds assert that.
  *
  * The functions carry the file's full prefix because jansson, which is linked
  * into the same program, has functions called json_object, json_array and so on.
@@ -22,7 +22,7 @@ enum { JSON_DEPTH_MAX = 32, JSON_INDENT_MAX = 4 };
 
 struct json_out {
     struct buf *buf;
-    int depth;
+    int depth, indent_max;
     bool has_key;
     struct {
         char close;
@@ -32,6 +32,7 @@ struct json_out {
 };
 
 void json_out_begin(struct json_out *out, struct buf *buf);
+void json_out_begin_compact(struct json_out *out, struct buf *buf);
 void json_out_object(struct json_out *out);
 void json_out_array(struct json_out *out);
 void json_out_end(struct json_out *out);                  /* closes the innermost object or array */
@@ -43,6 +44,7 @@ void json_out_cstr(struct json_out *out, const char *text);
 void json_out_int(struct json_out *out, int64_t value);
 void json_out_real(struct json_out *out,
                    double value); /* shortest text that reads back; non-finite -> 0.0 */
+void json_out_short(struct json_out *out, double value); /* nine digits, 1 and not 1.0 */
 void json_out_bool(struct json_out *out, bool value);
 void json_out_null(struct json_out *out);
 

@@ -412,7 +412,7 @@ void options_init(struct options *options)
                 .malloc_threshold = 100,
                 .leak_detector = true,
                 .start_on = true},
-        .view = {.color = "auto"},
+        .view = {.color = "auto", .browser = true, .port = 11235, .linger_sec = 150},
         .help = OPTION_SET,
     };
 }

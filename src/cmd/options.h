@@ -111,6 +111,10 @@ struct run_options {
 struct view_options {
     bool cli, json, html, standalone, reduced;
     const char *color;
+    const char *outfile; /* of the report; NULL: the default name */
+    bool browser;        /* open one */
+    int64_t port;
+    double linger_sec;
 };
 
 struct merge_options {

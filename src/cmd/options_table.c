@@ -1,8 +1,8 @@
 /*
  * The verbs and their options, all of them.  Order is the order of the help.
  * For run and view the names, the defaults and the grouping into basic and
- * advanced are those of the original, `--python` and `--color` are additions;
- * the other verbs are new.
+ * advanced are those of the original; `--python`, `--json`, `--color` and what
+ * view has below it are additions, and so are the other verbs.
  */
 #include "cmd/options.h"
 
@@ -25,7 +25,10 @@ const struct verb verb_table[VERBS] = {
                   "program; what stands after it is the program's own.",
                   SIZE_MAX},
     [VERB_VIEW] = {"view", "[options] [profile_file]", "show a saved profile",
-                   "Show a profile that scalene run saved (default: scalene-profile.json).", 1},
+                   "Show a profile that scalene run saved (default: scalene-profile.json), in the "
+                   "browser unless an option says otherwise. The page comes from this machine, "
+                   "follows the file while it changes, and scalene ends when the page is closed.",
+                   1},
     [VERB_MERGE] = {"merge", "[options] profile_file profile_file ...",
                     "make one profile of several",
                     "Add up the profiles of several runs into one. Times and samples of the same "
@@ -160,14 +163,23 @@ const struct option option_table[] = {
     {VIEW(cli), .name = "cli", .type = OPTION_SET, .help = "show the profile in the terminal"},
     {VIEW(json), .name = "json", .type = OPTION_SET, .help = "print the profile as JSON"},
     {VIEW(html), .name = "html", .type = OPTION_SET,
-     .help = "write scalene-profile.html (not in this version)"},
+     .help = "write the page as one file, which works offline and can be sent to others"},
     {VIEW(standalone), .name = "standalone", .type = OPTION_SET,
-     .help = "the same with everything in one file (not in this version)"},
+     .help = "the same as --html: both have everything in one file"},
     {VIEW(reduced), .name = "reduced", .letter = 'r', .type = OPTION_SET,
      .help = "with --cli: show only lines with activity"},
     {VIEW(color), .name = "color", .type = OPTION_CHOICE, .metavar = "WHEN",
      .choices = color_choices, .initial = "auto",
      .help = "with --cli: auto, always or never; auto means on a terminal, unless NO_COLOR is set"},
+    {VIEW(outfile), .name = "outfile", .letter = 'o', .type = OPTION_TEXT, .metavar = "OUTFILE",
+     .initial = "scalene-profile.html", .help = "with --html: file to write the page to"},
+    {VIEW(browser), .name = "no-browser", .type = OPTION_CLEAR,
+     .help = "do not open a browser, only print the page's address"},
+    {VIEW(port), .name = "port", .type = OPTION_WHOLE, .metavar = "PORT", .least = 0, .most = 65535,
+     .initial = "11235", .help = "port on this machine for the page, or the next free one; 0: any"},
+    {VIEW(linger_sec), .name = "linger", .type = OPTION_REAL, .metavar = "SECONDS", .least = 0,
+     .most = 86400, .unit = "seconds", .initial = "150",
+     .help = "end so long after the page was last heard of"},
 
     HELP(VERB_MERGE),
     {.verb = VERB_MERGE,

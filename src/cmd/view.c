@@ -1,7 +1,8 @@
-/* `scalene view`: show a profile that was saved. */
+/* `scalene view`: show a profile that was saved, in the terminal, as JSON, or as the page. */
 #include "base/file.h"
 #include "cmd/cmd.h"
 #include "cmd/output.h"
+#include "cmd/view_page.h"
 #include "profile/json_read.h"
 #include "view/terminal.h"
 
@@ -25,7 +26,7 @@ static int read_text(const char *path, struct buf *text)
     return -1;
 }
 
-static void say_not_a_profile(int code, const struct err *err)
+void view_say_failure(int code, const struct err *err)
 {
     fprintf(stderr,
             code == JSON_READ_SYNTAX ? "Scalene: invalid JSON in profile file: %s\n"
@@ -72,7 +73,7 @@ static int show(const struct buf *text, const struct view_options *view, struct 
         }
     }
     if (rc)
-        say_not_a_profile(rc, &err);
+        view_say_failure(rc, &err);
     return rc;
 }
 
@@ -85,7 +86,7 @@ static int view_file(const struct options *options)
     if (read_text(path, &text))
         goto out;
     if (view->html || view->standalone || !(view->cli || view->json))
-        fputs("scalene: the browser page is not in this version; use scalene view --cli\n", stderr);
+        status = view_page(path, &text, view);
     else if (!show(&text, view, &out))
         status = cmd_print(&out);
 out:

@@ -82,7 +82,11 @@ int json_check_and_dump(const char *text, size_t length, struct buf *out, struct
     profile_release(&profile);
     size_t start = out->len;
     json_error_t error;
-    json_t *root = json_loadb(text, length, 0, &error); /* it parsed a moment ago */
+    json_t *root = json_loadb(text, length, 0, &error);
+    if (!root) { /* it was read a moment ago, but not as one whole: it is nested too deep */
+        err_set(err, "line %d, column %d: %s", error.line, error.column, error.text);
+        return JSON_READ_SYNTAX;
+    }
     struct json_out writer;
     json_out_begin(&writer, out);
     if (dump(&writer, root, err)) {

@@ -8,6 +8,7 @@
 
 #include "profile/json_field.h"
 #include "profile/json_stacks.h"
+#include "profile/json_walk.h"
 #include "profile/json_write.h"
 
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 #define LINENO_MAX INT32_MAX
 
 struct reader {
+    struct json_document *document;
     struct profile *profile;
     struct map traced; /* names of files with lines */
     struct err *err;
@@ -295,6 +297,17 @@ static int read_fields(struct reader *reader, const struct json_fields *fields,
 typedef int read_item(struct reader *, const json_t *value, const struct json_path *path,
                       void *item);
 
+/* What was not loaded is not of the type that it should be. */
+static int fail_type(struct reader *reader, struct json_slice slice, const struct json_path *path,
+                     const char *what)
+{
+    json_t *value = json_walk_load(reader->document, slice);
+    if (value)
+        json_field_expected(path, what, value, reader->err);
+    json_decref(value);
+    return -1;
+}
+
 /* The optional list `key` of an object into an array of the profile's pool. */
 static int read_list(struct reader *reader, const json_t *object, const struct json_path *path,
                      const char *key, size_t item_size, read_item *read, void *items_out,
@@ -311,6 +324,40 @@ static int read_list(struct reader *reader, const json_t *object, const struct j
     for (size_t i = 0; i < count; i++) {
         const struct json_path item_path = {.up = &list_path, .index = i};
         if (read(reader, json_array_get(list, i), &item_path, items + i * item_size))
+            return -1;
+    }
+    memcpy(items_out, &items, sizeof items);
+    *count_out = (uint32_t)count;
+    return 0;
+}
+
+/* The same of a list that was not loaded (json_walk.h), with one member at a time in memory. */
+static int read_long_list(struct reader *reader, struct json_slice list,
+                          const struct json_path *path, const char *key, size_t item_size,
+                          read_item *read, void *items_out, uint32_t *count_out)
+{
+    const struct json_path list_path = {.up = path, .key = key};
+    struct json_walk walk;
+    struct json_slice slice;
+    size_t count = 0;
+    int more;
+    if (!list.end)
+        return 0;
+    if (json_walk_type(reader->document, list) != '[')
+        return fail_type(reader, list, &list_path, "a list");
+    json_walk_begin(&walk, reader->document, list);
+    while ((more = json_walk_next(&walk, NULL, &slice)) > 0)
+        count++;
+    if (more)
+        return -1;
+    char *items = pool_alloc(&reader->profile->pool, count * item_size);
+    json_walk_begin(&walk, reader->document, list);
+    for (size_t i = 0; json_walk_next(&walk, NULL, &slice) > 0; i++) {
+        const struct json_path item_path = {.up = &list_path, .index = i};
+        json_t *value = json_walk_load(reader->document, slice);
+        int rc = value ? read(reader, value, &item_path, items + i * item_size) : -1;
+        json_decref(value);
+        if (rc)
             return -1;
     }
     memcpy(items_out, &items, sizeof items);
@@ -519,18 +566,12 @@ static int check_order(struct reader *reader, const struct json_path *path,
     return 0;
 }
 
-static int read_file(struct reader *reader, const char *name, const json_t *value,
-                     const struct json_path *path, struct profile_file *file)
+/* Of a file everything but its lines and functions, which are nearly all of it. */
+static int read_file_rest(struct reader *reader, const json_t *value, const struct json_path *path,
+                          struct profile_file *file)
 {
-    file->name = intern_cstr(&reader->profile->strings, name);
-    map_put(&reader->traced, file->name, NULL);
     if (read_fields(reader, &file_fields, value, path, file) ||
         read_waits(reader, value, path, &file->time) ||
-        read_list(reader, value, path, "lines", sizeof *file->lines, read_line, &file->lines,
-                  &file->line_count) ||
-        check_order(reader, path, file) ||
-        read_list(reader, value, path, "functions", sizeof *file->functions, read_line,
-                  &file->functions, &file->function_count) ||
         read_list(reader, value, path, "imports", sizeof *file->imports, read_string,
                   &file->imports, &file->import_count) ||
         read_leaks(reader, value, path, file))
@@ -546,6 +587,27 @@ static int read_file(struct reader *reader, const char *name, const json_t *valu
     return 0;
 }
 
+static int read_file(struct reader *reader, struct json_slice slice, const struct json_path *path,
+                     struct profile_file *file)
+{
+    enum { LINES, FUNCTIONS, LARGE };
+    static const char *const large[] = {[LINES] = "lines", [FUNCTIONS] = "functions", NULL};
+    struct json_slice slices[LARGE];
+    if (json_walk_type(reader->document, slice) != '{')
+        return fail_type(reader, slice, path, "an object");
+    json_t *rest = json_walk_object(reader->document, slice, large, slices);
+    int rc =
+        !rest ||
+        read_long_list(reader, slices[LINES], path, large[LINES], sizeof *file->lines, read_line,
+                       &file->lines, &file->line_count) ||
+        check_order(reader, path, file) ||
+        read_long_list(reader, slices[FUNCTIONS], path, large[FUNCTIONS], sizeof *file->functions,
+                       read_line, &file->functions, &file->function_count) ||
+        read_file_rest(reader, rest, path, file);
+    json_decref(rest);
+    return rc ? -1 : 0;
+}
+
 static int compare_files(const void *a, const void *b, void *context)
 {
     const struct profile *profile = context;
@@ -553,24 +615,44 @@ static int compare_files(const void *a, const void *b, void *context)
     return strcmp(profile_str(profile, x->name), profile_str(profile, y->name));
 }
 
-static int read_files(struct reader *reader, const json_t *root)
+/* The place for a file of that name; of two in the document the last one counts. */
+static struct profile_file *place_file(struct reader *reader, const char *name)
+{
+    struct profile *profile = reader->profile;
+    str_id id = intern_cstr(&profile->strings, name);
+    uint64_t *place = map_put(&reader->traced, id, NULL);
+    if (!*place)
+        *place = ++profile->file_count;
+    struct profile_file *file = &profile->files[*place - 1];
+    *file = (struct profile_file){.name = id};
+    return file;
+}
+
+static int read_files(struct reader *reader, struct json_slice files)
 {
     struct profile *profile = reader->profile;
     const struct json_path files_path = {.key = "files"};
-    json_t *files = json_object_get(root, "files");
-    if (!files)
+    struct json_walk walk;
+    struct json_slice slice;
+    json_t *name;
+    size_t count = 0;
+    int more;
+    if (!files.end)
         return err_set(reader->err, "this is no Scalene profile: it has no \"files\"");
-    if (!json_is_object(files))
-        return json_field_expected(&files_path, "an object", files, reader->err);
-    profile->files = pool_alloc(&profile->pool, json_object_size(files) * sizeof *profile->files);
-    const char *name;
-    json_t *value;
-    json_object_foreach(files, name, value)
-    {
-        const struct json_path path = {.up = &files_path, .key = name};
-        if (read_file(reader, name, value, &path, &profile->files[profile->file_count++]))
-            return -1;
+    if (json_walk_type(reader->document, files) != '{')
+        return fail_type(reader, files, &files_path, "an object");
+    json_walk_begin(&walk, reader->document, files);
+    while ((more = json_walk_next(&walk, NULL, &slice)) > 0)
+        count++;
+    profile->files = pool_alloc(&profile->pool, count * sizeof *profile->files);
+    json_walk_begin(&walk, reader->document, files);
+    while (!more && json_walk_next(&walk, &name, &slice) > 0) {
+        const struct json_path path = {.up = &files_path, .key = json_string_value(name)};
+        more = read_file(reader, slice, &path, place_file(reader, path.key));
+        json_decref(name);
     }
+    if (more)
+        return -1;
     if (profile->file_count)
         qsort_r(profile->files, profile->file_count, sizeof *profile->files, compare_files,
                 profile);
@@ -619,6 +701,8 @@ static int read_frame(struct reader *reader, const json_t *value, const struct j
     struct profile_frame *frame = item;
     if (read_fields(reader, &frame_fields, value, path, frame))
         return -1;
+    const char *kind = json_string_value(json_object_get(value, "kind"));
+    frame->is_native = kind && !strcmp(kind, "native");
     frame->traced = map_get(&reader->traced, frame->file) != NULL;
     return 0;
 }
@@ -680,6 +764,29 @@ static int read_run(struct reader *reader, const json_t *value, const struct jso
     return 0;
 }
 
+/* What may be large in a profile, and is read member by member. */
+enum { FILES, STACKS, TIMELINE, MEMORY_STACKS, LARGE };
+static const char *const large_keys[] = {[FILES] = "files",
+                                         [STACKS] = "combined_stacks",
+                                         [TIMELINE] = "combined_stacks_timeline",
+                                         [MEMORY_STACKS] = "memory_stacks",
+                                         NULL};
+
+static int read_long_lists(struct reader *reader, const struct json_slice *large)
+{
+    struct profile *profile = reader->profile;
+    return read_long_list(reader, large[STACKS], NULL, large_keys[STACKS], sizeof *profile->stacks,
+                          read_stack, &profile->stacks, &profile->stack_count) ||
+                   read_long_list(reader, large[TIMELINE], NULL, large_keys[TIMELINE],
+                                  sizeof *profile->runs, read_run, &profile->runs,
+                                  &profile->run_count) ||
+                   read_long_list(reader, large[MEMORY_STACKS], NULL, large_keys[MEMORY_STACKS],
+                                  sizeof *profile->memory_stacks, read_memory_stack,
+                                  &profile->memory_stacks, &profile->memory_stack_count)
+               ? -1
+               : 0;
+}
+
 static int read_lists(struct reader *reader, const json_t *root)
 {
     struct profile *profile = reader->profile;
@@ -688,13 +795,7 @@ static int read_lists(struct reader *reader, const json_t *root)
     if (profile->has_args && read_list(reader, root, NULL, "args", sizeof *profile->args,
                                        read_string, &profile->args, &profile->arg_count))
         return -1;
-    if (read_list(reader, root, NULL, "combined_stacks", sizeof *profile->stacks, read_stack,
-                  &profile->stacks, &profile->stack_count) ||
-        read_list(reader, root, NULL, "combined_stacks_timeline", sizeof *profile->runs, read_run,
-                  &profile->runs, &profile->run_count) ||
-        read_list(reader, root, NULL, "memory_stacks", sizeof *profile->memory_stacks,
-                  read_memory_stack, &profile->memory_stacks, &profile->memory_stack_count) ||
-        read_list(reader, root, NULL, "processes", sizeof *profile->processes, read_process,
+    if (read_list(reader, root, NULL, "processes", sizeof *profile->processes, read_process,
                   &profile->processes, &profile->process_count) ||
         read_list(reader, root, NULL, "threads", sizeof *profile->threads, read_thread,
                   &profile->threads, &profile->thread_count) ||
@@ -735,15 +836,9 @@ static int check_schema(const struct reader *reader, const json_t *root)
     return 0;
 }
 
-static int read_root(struct reader *reader, const json_t *root)
+static int read_root(struct reader *reader, const json_t *root, const struct json_slice *large)
 {
     struct profile *profile = reader->profile;
-    if (!json_is_object(root))
-        return err_set(reader->err, "this is no Scalene profile: expected an object, got a list");
-    if (!json_object_size(root)) {
-        profile->empty = true;
-        return 0;
-    }
     if (check_schema(reader, root) || read_fields(reader, &top_fields, root, NULL, profile))
         return -1;
     if (!json_object_get(root, "total_time_sec")) {
@@ -758,8 +853,8 @@ static int read_root(struct reader *reader, const json_t *root)
         read_section(reader, root, "memory_untraced", &memory_untraced_fields) ||
         read_points(reader, root, NULL, "samples", &profile->all_memory.points,
                     &profile->all_memory.point_count) ||
-        read_waits(reader, root, NULL, &profile->time) || read_files(reader, root) ||
-        read_lists(reader, root))
+        read_waits(reader, root, NULL, &profile->time) || read_files(reader, large[FILES]) ||
+        read_long_lists(reader, large) || read_lists(reader, root))
         return -1;
     json_stacks_read(profile, json_object_get(root, "stacks"));
     if (!json_object_get(root, "cpu_python_sec"))
@@ -769,21 +864,52 @@ static int read_root(struct reader *reader, const json_t *root)
     return 0;
 }
 
+/* A document that is no object is small, or none of ours: jansson tells what is wrong with it. */
+static int refuse_root(struct reader *reader)
+{
+    json_error_t error;
+    json_t *value = json_loadb(reader->document->text, reader->document->length, 0, &error);
+    if (!value) {
+        reader->document->is_broken = true;
+        return err_set(reader->err, "line %d, column %d: %s", error.line, error.column, error.text);
+    }
+    json_decref(value);
+    return err_set(reader->err, "this is no Scalene profile: expected an object, got a list");
+}
+
+static int read_document(struct reader *reader)
+{
+    struct json_slice slice, large[LARGE];
+    if (json_walk_root(reader->document, &slice))
+        return -1;
+    json_t *root = json_walk_object(reader->document, slice, large_keys, large);
+    if (!root)
+        return -1;
+    bool is_empty = !json_object_size(root);
+    for (size_t i = 0; i < LARGE; i++)
+        is_empty = is_empty && !large[i].end;
+    int rc = 0;
+    if (is_empty)
+        reader->profile->empty = true;
+    else
+        rc = read_root(reader, root, large);
+    json_decref(root);
+    return rc;
+}
+
 int json_read_profile(struct profile *profile, const char *text, size_t length, struct err *err)
 {
+    struct json_document document = {.text = text, .length = length, .err = err};
+    struct reader reader = {.document = &document, .profile = profile, .err = err};
     profile_init(profile);
-    json_error_t error;
-    json_t *root = json_loadb(text, length, 0, &error);
-    if (!root) {
-        err_set(err, "line %d, column %d: %s", error.line, error.column, error.text);
-        profile_release(profile);
-        return JSON_READ_SYNTAX;
-    }
-    struct reader reader = {.profile = profile, .err = err};
-    int result = read_root(&reader, root) ? JSON_READ_INVALID : 0;
-    json_decref(root);
+    size_t blanks = 0;
+    while (blanks < length && strchr(" \t\n\r", text[blanks]) && text[blanks])
+        blanks++;
+    bool is_object = blanks < length && text[blanks] == '{';
+    int rc = is_object ? read_document(&reader) : refuse_root(&reader);
     map_release(&reader.traced);
-    if (result)
-        profile_release(profile);
-    return result;
+    if (!rc)
+        return 0;
+    profile_release(profile);
+    return document.is_broken ? JSON_READ_SYNTAX : JSON_READ_INVALID;
 }

@@ -189,8 +189,8 @@ static void put_frame(struct json_out *out, const struct profile *profile,
     json_put_key_text(out, "filename_or_module", profile, frame->file);
     json_put_key_null(out, "ip");
     json_out_key(out, "kind");
-    json_out_cstr(out, "py");
-    json_put_key_int(out, "line", frame->line);
+    json_out_cstr(out, frame->is_native ? "native" : "py");
+    json_put_key_int_or_null(out, "line", frame->line || !frame->is_native, frame->line);
     json_put_key_null(out, "offset");
     json_out_end(out);
 }
@@ -415,7 +415,8 @@ static void put_memory_whole(struct json_out *out, const char *key,
     json_out_end(out);
 }
 
-static void put_profile(struct json_out *out, const struct profile *profile)
+/* `is_whole`: with files, stacks and timeline, which are nearly all of it. */
+static void put_profile(struct json_out *out, const struct profile *profile, bool is_whole)
 {
     json_out_object(out);
     json_put_key_int(out, "alloc_samples", profile->all_memory.samples);
@@ -424,15 +425,18 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     else
         json_put_key_null(out, "args");
     json_put_key_bool(out, "async_profile", profile->async_profile);
-    put_combined_stacks(out, profile);
-    put_timeline(out, profile);
+    if (is_whole) {
+        put_combined_stacks(out, profile);
+        put_timeline(out, profile);
+    }
     json_put_key_real(out, "cpu_native_sec", profile->time.native_sec);
     json_put_key_real(out, "cpu_python_sec", profile->time.python_sec);
     json_put_key_real(out, "cpu_time_sec", profile->cpu_sec);
     json_put_key_real(out, "elapsed_time_sec", profile->elapsed_sec);
     json_put_key_text(out, "entrypoint_dir", profile, profile->entrypoint_dir);
     json_put_key_text(out, "filename", profile, profile->directory);
-    put_files(out, profile);
+    if (is_whole)
+        put_files(out, profile);
     json_put_key_bool(out, "gpu", profile->gpu);
     json_out_key(out, "gpu_device");
     json_out_cstr(out, "");
@@ -446,7 +450,8 @@ static void put_profile(struct json_out *out, const struct profile *profile)
         json_out_null(out);
     put_memory_totals(out, profile);
     json_put_key_bool(out, "memory", profile->memory);
-    put_memory_stacks(out, profile);
+    if (is_whole)
+        put_memory_stacks(out, profile);
     put_memory_whole(out, "memory_total", &profile->all_memory);
     put_memory_whole(out, "memory_untraced", &profile->untraced_memory);
     json_put_key_int(out, "n_samples", profile->time.samples);
@@ -462,7 +467,8 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     json_out_key(out, "scalene_version");
     json_out_cstr(out, SCALENE_VERSION);
     json_put_key_int(out, "schema_version", JSON_WRITE_SCHEMA);
-    put_stacks(out, profile);
+    if (is_whole)
+        put_stacks(out, profile);
     json_put_key_real(out, "start_time_absolute", profile->start_absolute_sec);
     json_put_key_real(out, "start_time_perf", profile->start_perf_sec);
     json_put_key_real(out, "startup_sec", profile->startup_sec);
@@ -476,6 +482,11 @@ static void put_profile(struct json_out *out, const struct profile *profile)
     json_out_end(out);
 }
 
+void json_write_top(const struct profile *profile, struct json_out *out)
+{
+    put_profile(out, profile, false);
+}
+
 void json_write_profile(const struct profile *profile, struct buf *out)
 {
     struct json_out json;
@@ -484,7 +495,7 @@ void json_write_profile(const struct profile *profile, struct buf *out)
         json_out_object(&json);
         json_out_end(&json);
     } else {
-        put_profile(&json, profile);
+        put_profile(&json, profile, true);
     }
     buf_char(out, '\n');
 }

@@ -7,6 +7,7 @@
 #define PROFILE_JSON_WRITE_H
 
 #include "base/buf.h"
+#include "base/json_out.h"
 #include "profile/profile.h"
 
 enum { JSON_WRITE_SCHEMA = 1 };
@@ -18,5 +19,9 @@ enum { JSON_WRITE_SCHEMA = 1 };
 
 /* Appends to `out`. */
 void json_write_profile(const struct profile *profile, struct buf *out);
+
+/* The top level without files, stacks, memory stacks and timeline, as a value for another document.
+ * (json_put.h has smaller pieces.) */
+void json_write_top(const struct profile *profile, struct json_out *out);
 
 #endif

@@ -114,8 +114,9 @@ struct profile_file {
 struct profile_frame {
     str_id name; /* qualified function name */
     str_id file;
-    uint32_t line;
+    uint32_t line; /* 0: none */
     bool traced;
+    bool is_native; /* a function of a library, which only the original's profiles have */
 };
 
 struct profile_stack {

@@ -2,6 +2,7 @@
  */
 #include "view/screen.h"
 
+#include "base/utf8.h"
 #include "view/width.h"
 
 #include <string.h>
@@ -122,7 +123,7 @@ static size_t fitting(const struct screen *screen, const char *text, size_t leng
     *columns = 0;
     while (at < length) {
         size_t next = at;
-        uint32_t codepoint = width_decode(text, length, &next);
+        uint32_t codepoint = utf8_decode(text, length, &next);
         int width = codepoint == '\t' ? TAB_COLUMNS - *columns % TAB_COLUMNS
                                       : shown_width(screen, codepoint);
         if (*columns + width > room)
@@ -155,7 +156,7 @@ static void draw(struct screen *screen, enum style style, const uint8_t *styles,
     int start = screen->at;
     for (size_t at = 0; at < end;) {
         size_t next = at;
-        uint32_t codepoint = width_decode(text, length, &next);
+        uint32_t codepoint = utf8_decode(text, length, &next);
         if (codepoint == '\t')
             screen_blank(screen, TAB_COLUMNS - (screen->at - start) % TAB_COLUMNS);
         else if (codepoint == ' ')
@@ -191,7 +192,7 @@ void screen_tail(struct screen *screen, enum style style, const char *text, int 
     if (width > room) {
         screen_glyph(screen, STYLE_DIM, GLYPH_ELLIPSIS, 1);
         while (at < length && width > room - 1)
-            width -= shown_width(screen, width_decode(text, length, &at));
+            width -= shown_width(screen, utf8_decode(text, length, &at));
         room--;
     }
     draw(screen, style, NULL, text + at, length - at, room);

@@ -1,7 +1,7 @@
 /*
- * How many terminal columns a character takes, and UTF-8 decoding.  Nothing
- * here depends on the locale: wcwidth(3) knows only ASCII in the C locale,
- * which is where scripts and CI run.
+ * How many terminal columns a character takes.  Nothing here depends on
+ * the locale: wcwidth(3) knows only ASCII in the C locale, which is where scripts
+ * and CI run.
  *
  * Pure functions, any context.
  */
@@ -11,10 +11,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-/* Decode the character at text[*at] and step over it.  A byte that begins no valid sequence is
- * stepped over alone and gives U+FFFD.  *at must be below `length`. */
-uint32_t width_decode(const char *text, size_t length, size_t *at);
 
 /* 0 for combining marks, 2 for wide East Asian characters and emoji, else 1. */
 int width_of(uint32_t codepoint);

@@ -404,16 +404,6 @@ def test_view_empty(run, program):
     assert "\033" in run("view", "--cli", "--color", "always").stdout
 
 
-def test_view_without_page(run, program):
-    program("{}\n", "scalene-profile.json")
-    for words in ([], ["--html"], ["--standalone"]):
-        result = run("view", *words)
-        assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr == (
-            "scalene: the browser page is not in this version; use scalene view --cli\n"
-        )
-
-
 # With the agent.
 
 

@@ -115,8 +115,8 @@ static void make_profile(struct profile *profile, struct profile_file *file,
                                   .line_count = 1};
     /* Two stacks that differ only in an untraced frame, and one without any traced frame. */
     str_id name = intern_cstr(strings, "f"), library = intern_cstr(strings, "/lib.py");
-    frames[0] = (struct profile_frame){name, file->name, 1, true};
-    frames[1] = (struct profile_frame){name, library, 2, false};
+    frames[0] = (struct profile_frame){name, file->name, 1, true, false};
+    frames[1] = (struct profile_frame){name, library, 2, false, false};
     stacks[0] = (struct profile_stack){.frames = frames, .frame_count = 1, .hits = 3};
     stacks[1] = (struct profile_stack){.frames = frames, .frame_count = 2, .hits = 4};
     stacks[2] = (struct profile_stack){.frames = frames + 1, .frame_count = 1, .hits = 5};

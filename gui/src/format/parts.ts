@@ -167,11 +167,12 @@ export interface FileRow {
 export const HEAT_BUCKETS = 64;
 
 /** In heat_kind. */
-export const enum TimeKind {
-  Python,
-  Native,
-  System,
-}
+export const TimeKind = {
+  Python: 0,
+  Native: 1,
+  System: 2,
+} as const;
+export type TimeKind = (typeof TimeKind)[keyof typeof TimeKind];
 
 export interface Leak {
   lineno: number;
@@ -208,15 +209,16 @@ export interface FilePart extends Part {
   leaks: Leak[];
 }
 
-export const enum Colour {
-  Keyword,
-  String,
-  Number,
-  Comment,
-  Builtin,
-  Definition,
-  Decorator,
-}
+export const Colour = {
+  Keyword: 0,
+  String: 1,
+  Number: 2,
+  Comment: 3,
+  Builtin: 4,
+  Definition: 5,
+  Decorator: 6,
+} as const;
+export type Colour = (typeof Colour)[keyof typeof Colour];
 
 /**
  * Columns as long as `row`: one entry for each line that has time, waits or memory. A column that is
@@ -291,13 +293,14 @@ export interface StacksPart extends Part {
   tree: { parent: number[]; frame: number[]; self: number[] };
 }
 
-export const enum FrameKind {
+export const FrameKind = {
   /** Its file is among those of the summary. */
-  Yours,
-  Library,
-  Native,
-  Await,
-}
+  Yours: 0,
+  Library: 1,
+  Native: 2,
+  Await: 3,
+} as const;
+export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 
 /** GET /api/P/timeline: columns, by start. */
 export interface TimelinePart extends Part {

@@ -1,0 +1,2 @@
+/** esbuild collects what is imported so into page.css. */
+declare module "*.css";
