@@ -7,7 +7,7 @@ import { FrameKind } from "../format/parts.ts";
 import { waitingByName } from "../model/activity.ts";
 import { below, beside, boxesIn, type Boxes, type Layout } from "../model/layout.ts";
 import { baseName, nodeFile, nodeName, type Found, type Frames, type Tree } from "../model/tree.ts";
-import { fit, moved, px, useCanvas, useWheel, zoomed, type Span, type Surface } from "./canvas.ts";
+import { fit, moved, px, tipPlace, useCanvas, useWheel, zoomed, type Span, type Surface } from "./canvas.ts";
 
 export const ROW_PX = 20;
 const BOX_PX = 19;
@@ -227,8 +227,7 @@ export function Icicle(props: IcicleProps) {
     for (let i = 0; i < boxes.node.length; i++) {
       if (boxes.row[i] !== row || x < boxes.x0[i]! || x > Math.max(boxes.x1[i]!, boxes.x0[i]! + reach)) continue;
       return {
-        left: Math.min(event.clientX, window.innerWidth - 340),
-        top: event.clientY + 16,
+        ...tipPlace(event),
         node: boxes.node[i]!,
         tail: boxes.tail[i]!,
       };

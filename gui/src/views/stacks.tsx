@@ -357,7 +357,7 @@ function Selected(props: {
   if (node === 0) {
     return (
       <div class="selected">
-        <h5>selected</h5>
+        <h2>selected</h2>
         <p class="q">Nothing: click a box, or move there with the arrow keys.</p>
       </div>
     );
@@ -373,7 +373,7 @@ function Selected(props: {
   const name = nodeName(tree, node);
   return (
     <div class="selected">
-      <h5>selected</h5>
+      <h2>selected</h2>
       <div class="mono selected-name">
         <b>{name}</b> <small>{shortName(nodeFile(tree, node), ctx.summary.value.profile)}</small>
       </div>
