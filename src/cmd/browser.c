@@ -11,8 +11,6 @@
 #include <string.h>
 #include <unistd.h>
 
-extern char **environ;
-
 static char *write_redirect(const char *url)
 {
     const char *directory = getenv("XDG_RUNTIME_DIR");

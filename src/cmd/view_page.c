@@ -64,6 +64,17 @@ static bool is_alone(const char *redirect, const struct view_options *view)
     return !isatty(STDOUT_FILENO);
 }
 
+static void say_where(const char *url)
+{
+    struct buf text = {0};
+    buf_addf(&text,
+             "Scalene: the profile is at %s\n"
+             "  Keep this address to yourself. It ends when the page is closed, or with Ctrl-C.\n",
+             url);
+    cmd_print(&text);
+    buf_release(&text);
+}
+
 static int serve(struct store *store, const struct html_assets *assets,
                  const struct view_options *view)
 {
@@ -86,10 +97,7 @@ static int serve(struct store *store, const struct html_assets *assets,
     if (is_alone(redirect, view)) {
         status = write_report(store, assets, view->outfile);
     } else {
-        printf("Scalene: the profile is at %s\n", server_url(server));
-        puts("  Only for this page: keep the address to yourself. It ends when the page is "
-             "closed, or with Ctrl-C.");
-        fflush(stdout);
+        say_where(server_url(server));
         server_run(server);
     }
     if (redirect)

@@ -30,7 +30,8 @@ static int broken(struct json_document *document, size_t at, const char *what)
     int line, column;
     locate(document, at, &line, &column);
     document->is_broken = true;
-    return err_set(document->err, "line %d, column %d: %s", line, column, what);
+    return err_set(document->err, "line %d, column %d: %s", line, column + (at < document->length),
+                   what);
 }
 
 static int broken_end(struct json_document *document)

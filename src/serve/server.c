@@ -26,6 +26,7 @@ enum {
     LOOK_MS = 500,  /* between looks at the file */
     RETRY_MS = 100, /* until connections are taken again when there were too many */
     STREAMS_MAX = 32,
+    CONNECTIONS_WAITING = 1024, /* to be taken */
 };
 
 struct stream { /* an open event stream */
@@ -41,8 +42,7 @@ struct server {
     char url[80];
     struct event_base *base;
     struct evhttp *http;
-    struct evconnlistener *listener;
-    struct event *gone, *alive, *look, *retry, *stop;
+    struct event *gone, *alive, *look, *stop;
     struct stream *streams;
     unsigned stream_count;
     bool said_goodbye;
@@ -94,7 +94,7 @@ static void send_all(struct server *server, const char *text)
     }
 }
 
-/* The connection is gone, and the request with it. */
+/* The connection is gone.  A request that was cut off from it is ours; else it goes with it. */
 static void close_stream(struct evhttp_connection *connection, void *context)
 {
     struct stream *stream = context;
@@ -104,6 +104,8 @@ static void close_stream(struct evhttp_connection *connection, void *context)
         at = &(*at)->next;
     *at = stream->next;
     server->stream_count--;
+    if (!evhttp_request_get_connection(stream->request))
+        evhttp_request_free(stream->request);
     free(stream);
     note_page(server);
 }
@@ -249,52 +251,50 @@ static void handle(struct evhttp_request *from, void *context)
 
 /* ---- life ---- */
 
-/* No descriptor is free: without a pause the loop would spin, since the connection still waits. */
-static void accept_failed(struct evconnlistener *listener, void *context)
-{
-    struct server *server = context;
-    struct timeval delay = after_ms(RETRY_MS);
-    evconnlistener_disable(listener);
-    event_add(server->retry, &delay);
-}
-
 static void accept_again(evutil_socket_t fd, short what, void *context)
 {
-    struct server *server = context;
-    evconnlistener_enable(server->listener);
+    evconnlistener_enable(context);
+}
+
+/* No descriptor is free: without a pause the loop would spin, since the connection still waits.
+ * The context is evhttp's, whose listener it became. */
+static void accept_failed(struct evconnlistener *listener, void *context)
+{
+    struct timeval delay = after_ms(RETRY_MS);
+    evconnlistener_disable(listener);
+    event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, accept_again, listener,
+                    &delay);
 }
 
 static void drop_log(int severity, const char *message)
 {
 }
 
-static int listen_at(struct server *server, int port)
+static struct evconnlistener *listen_at(struct server *server, int port)
 {
+    const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    server->listener =
-        evconnlistener_new_bind(server->base, NULL, server,
-                                LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE,
-                                1024, (struct sockaddr *)&address, sizeof address);
-    return server->listener ? 0 : -1;
+    return evconnlistener_new_bind(server->base, NULL, NULL, flags, CONNECTIONS_WAITING,
+                                   (struct sockaddr *)&address, sizeof address);
 }
 
 static int bind_port(struct server *server, struct err *err)
 {
-    int first = server->config.port, last = first ? first + SERVER_PORTS_TRIED : 0;
-    int port = first, failed = listen_at(server, port);
-    while (failed && errno == EADDRINUSE && port < last && port < 65535)
-        failed = listen_at(server, ++port);
-    if (failed)
+    int first = server->config.port, last = first ? first + SERVER_PORTS_TRIED : 0, port = first;
+    struct evconnlistener *listener = listen_at(server, port);
+    while (!listener && errno == EADDRINUSE && port < last && port < 65535)
+        listener = listen_at(server, ++port);
+    if (!listener)
         return err_set(err, "cannot listen on 127.0.0.1, port %d%s: %s", first,
                        port > first ? " and above" : "", strerror(errno));
-    struct sockaddr_in address;
+    struct sockaddr_in address = {0};
     socklen_t length = sizeof address;
-    getsockname(evconnlistener_get_fd(server->listener), (struct sockaddr *)&address, &length);
+    getsockname(evconnlistener_get_fd(listener), (struct sockaddr *)&address, &length);
     snprintf(server->url, sizeof server->url, "http://127.0.0.1:%u/#t=%s",
              (unsigned)ntohs(address.sin_port), server->token);
-    evhttp_bind_listener(server->http, server->listener);
-    evconnlistener_set_error_cb(server->listener, accept_failed);
+    evhttp_bind_listener(server->http, listener); /* which owns it from now on */
+    evconnlistener_set_error_cb(listener, accept_failed);
     return 0;
 }
 
@@ -312,7 +312,6 @@ static void start_timers(struct server *server)
 {
     struct timeval alive = {KEEP_ALIVE_SEC, 0}, look = after_ms(LOOK_MS);
     server->gone = evtimer_new(server->base, end_loop, server);
-    server->retry = evtimer_new(server->base, accept_again, server);
     server->alive = event_new(server->base, -1, EV_PERSIST, keep_alive, server);
     server->look = event_new(server->base, -1, EV_PERSIST, look_at_file, server);
     event_add(server->alive, &alive);
@@ -367,8 +366,7 @@ void server_run(struct server *server)
 
 void server_free(struct server *server)
 {
-    struct event *const events[] = {server->gone, server->alive, server->look, server->retry,
-                                    server->stop};
+    struct event *const events[] = {server->gone, server->alive, server->look, server->stop};
     /* Connections first: closing a stream still counts it. */
     if (server->http)
         evhttp_free(server->http);

@@ -6,11 +6,14 @@
 #include "profile/json_read.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct stat look(const char *path)
 {
     struct stat st;
-    return stat(path, &st) ? (struct stat){0} : st;
+    if (stat(path, &st))
+        memset(&st, 0, sizeof st);
+    return st;
 }
 
 static bool is_same(const struct stat *a, const struct stat *b)

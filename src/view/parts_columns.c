@@ -135,7 +135,7 @@ bool parts_is_active(const struct profile_line *line)
 static bool is_blank(const struct parts_rows *rows, const struct column *column,
                      const struct profile_line *line)
 {
-    const char *at = (const char *)line + column->offset;
+    const void *at = (const char *)line + column->offset;
     switch (column->kind) {
     case COLUMN_REAL:
         return *(const double *)at == 0;
@@ -174,7 +174,7 @@ static void put_cell(const struct parts_rows *rows, const struct column *column,
                      struct json_out *out)
 {
     const struct profile_line *line = &rows->lines[row];
-    const char *at = (const char *)line + column->offset;
+    const void *at = (const char *)line + column->offset;
     switch (column->kind) {
     case COLUMN_REAL:
         json_out_short(out, *(const double *)at);

@@ -1,17 +1,22 @@
 /*
  * Fuzzes src/profile and src/view: any text is either refused with a reason or
- * becomes a profile that can be shown, merged with itself, written, and read again.
+ * becomes a profile that can be shown, merged with itself, written, and read again,
+ * and whose parts and one-file report are well-formed.
  *
  * Inputs are the golden profiles.  Whole values are changed, so that most are
  * still JSON: a value becomes another one, or one that stands elsewhere in the
  * document; elements of lists are doubled and left out.
  */
+#include <jansson.h> /* before json_out.h, whose short names are jansson's */
+
 #include "base/file.h"
 #include "base/mem.h"
 #include "fuzz.h"
 #include "profile/json_read.h"
 #include "profile/json_write.h"
 #include "profile/merge.h"
+#include "view/html.h"
+#include "view/parts.h"
 #include "view/terminal.h"
 
 #include <string.h>
@@ -34,6 +39,71 @@ static void show(const struct profile *profile, size_t way)
     buf_release(&out);
 }
 
+/* A list of indices, each below `limit`; -1 only where there may be none. */
+static void check_indices(const json_t *object, const char *key, size_t limit, bool may_be_none)
+{
+    const json_t *list = json_object_get(object, key);
+    CHECK(json_is_array(list));
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        json_int_t index = json_integer_value(json_array_get(list, i));
+        CHECK(index >= -may_be_none && index < (json_int_t)limit);
+    }
+}
+
+static json_t *parsed(struct buf *out)
+{
+    json_t *part = json_loadb(out->data, out->len, 0, NULL);
+    CHECK(part && json_object_get(part, "generation"));
+    buf_release(out);
+    return part;
+}
+
+static size_t check_tree(json_t *part)
+{
+    const json_t *tree = json_object_get(part, "tree"), *frames = json_object_get(part, "frames");
+    size_t strings = json_array_size(json_object_get(part, "strings"));
+    size_t nodes = json_array_size(json_object_get(tree, "self"));
+    check_indices(frames, "name", strings, false);
+    check_indices(frames, "file", strings, false);
+    check_indices(tree, "frame", json_array_size(json_object_get(frames, "name")), false);
+    check_indices(tree, "parent", nodes, true);
+    json_decref(part);
+    return nodes;
+}
+
+static void split(const struct profile *profile)
+{
+    const struct parts parts = {.profile = profile, .generation = 1, .path = "x"};
+    struct buf out = {0};
+    parts_summary(&parts, &out);
+    json_decref(parsed(&out));
+    for (uint32_t i = 0; i < profile->file_count; i++) {
+        parts_file(&parts, i, &out);
+        json_t *file = parsed(&out);
+        CHECK(json_array_size(json_object_get(file, "colours")) == profile->files[i].line_count);
+        check_indices(json_object_get(file, "lines"), "row", profile->files[i].line_count, false);
+        json_decref(file);
+    }
+    parts_memory_stacks(&parts, &out);
+    check_tree(parsed(&out));
+    parts_stacks(&parts, &out);
+    size_t nodes = check_tree(parsed(&out));
+    parts_timeline(&parts, &out);
+    json_t *timeline = parsed(&out);
+    check_indices(timeline, "node", nodes, false);
+    check_indices(timeline, "thread", profile->thread_count, true);
+    json_decref(timeline);
+    parts_search(&parts, "E", 1, &out);
+    json_decref(parsed(&out));
+    /* Markup is ours alone: of what the profile says, none is. */
+    html_report(&parts, &(const struct html_assets){"", 0, "", 0}, &out);
+    size_t scripts = 5 + profile->file_count, found = 0;
+    for (const char *at = out.data; (at = strstr(at, "<script")); at++)
+        found++;
+    CHECK(found == scripts && strlen(out.data) == out.len && !strstr(out.data, "<!--"));
+    buf_release(&out);
+}
+
 /* `must_be_read`: what we wrote ourselves. */
 static bool use(const char *text, size_t length, bool must_be_read, struct buf *written)
 {
@@ -50,6 +120,7 @@ static bool use(const char *text, size_t length, bool must_be_read, struct buf *
     if (result)
         return false;
     show(&profile, length);
+    split(&profile);
     json_write_profile(&profile, written);
     merge_profiles(&merged, (struct profile[]){profile, profile}, 2);
     show(&merged, length + 1);
@@ -158,6 +229,7 @@ static char *new_text(const struct buf *json, const struct values *values)
                                          "[[[[{}]]]]",
                                          "\"\\u0000\"",
                                          "\"\\u001b[2J\"",
+                                         "\"</script><script><!--\"",
                                          "\"\\ud83d\\ude00\""};
     const struct value *other = pick(values);
     switch (fuzz_below(3)) {

@@ -2,6 +2,8 @@
  * json_read: profiles of ours and of the original Scalene become the model,
  * damaged ones an error that names the place, and no text at all crashes it.
  */
+#include <jansson.h> /* before json_out.h, whose short names are jansson's */
+
 #include "profile/json_read.h"
 
 #include "profile/json_write.h"
@@ -268,6 +270,18 @@ static const struct {
 } bad[] = {
     {"", "line 1, column 0: '[' or '{' expected near end of file", JSON_READ_SYNTAX},
     {"{\"a\": NaN}", "line 1, column 9: invalid token near 'NaN'", JSON_READ_SYNTAX},
+    {"{\"files\":{},\n \"b\": [1,\n  tru]}", "line 3, column 5: invalid token near 'tru'",
+     JSON_READ_SYNTAX},
+    {"{\"files\":{} \"b\":1}", "line 1, column 13: '}' expected", JSON_READ_SYNTAX},
+    {"{\"files\":{}} x", "line 1, column 14: end of file expected", JSON_READ_SYNTAX},
+    {"{\"files\":{},}", "line 1, column 13: string or '}' expected", JSON_READ_SYNTAX},
+    {"{\"files\" 1}", "line 1, column 10: ':' expected", JSON_READ_SYNTAX},
+    {"{\"files\":}", "line 1, column 10: value expected", JSON_READ_SYNTAX},
+    {"{\"elapsed_time_sec\":1,\"files\":{\"a\":{\"lines\":[{\"lineno\":1",
+     "line 1, column 56: the document ends in the middle", JSON_READ_SYNTAX},
+    {FILE_WITH("{\"lineno\":1},\n{\"lineno\":2,\"line\":\"\\ud800\"}"),
+     "line 2, column 27: invalid Unicode '\\uD800' near '\"\\ud800\"'", JSON_READ_SYNTAX},
+    {FILE_WITH("{\"lineno\":1 ]"), "line 1, column 64: '}' expected near ']'", JSON_READ_SYNTAX},
     {"[]", "this is no Scalene profile: expected an object, got a list", JSON_READ_INVALID},
     {"{\"elapsed_time_sec\":1}", "this is no Scalene profile: it has no \"files\"",
      JSON_READ_INVALID},
@@ -324,6 +338,22 @@ static void test_errors(void **state)
         assert_int_equal(result, bad[i].result);
         profile_release(&p); /* allowed, though there is nothing left */
     }
+}
+
+/* Of members with the same name the last one counts, as everywhere in JSON. */
+static void test_same_names(void **state)
+{
+    (void)state;
+    struct profile p =
+        read_text("{\"elapsed_time_sec\":1,\"files\":{\"x\":{}},\"fil\\u0065s\":{"
+                  "\"b\":{\"lines\":[{\"lineno\":1}],\"lines\":[{\"lineno\":2},{\"lineno\":3}]},"
+                  "\"a\":{\"lines\":[{\"lineno\":4}]},\"b\":{\"lines\":[{\"lineno\":5}]}},"
+                  "\"elapsed_time_sec\":7}");
+    assert_int_equal(p.file_count, 2);
+    assert_true(p.elapsed_sec == 7);
+    assert_string_equal(profile_str(&p, p.files[1].name), "b");
+    assert_true(p.files[1].line_count == 1 && p.files[1].lines[0].lineno == 5);
+    profile_release(&p);
 }
 
 static void test_check_and_dump(void **state)
@@ -427,7 +457,14 @@ static void test_mutations(void **state)
         }
         struct profile p;
         struct err err = {""};
-        int result = json_read_profile(&p, text.data, text.len, &err);
+        char *exact = mem_copy(text.data, text.len); /* nothing behind it may be looked at */
+        int result = json_read_profile(&p, exact, text.len, &err);
+        /* It is read in pieces; what is taken is JSON as a whole, too. */
+        json_t *whole = json_loadb(exact, text.len, 0, NULL);
+        assert_true(whole || result);
+        assert_true(!whole || result != JSON_READ_SYNTAX);
+        json_decref(whole);
+        free(exact);
         assert_true(result <= 0 && result >= -2);
         assert_true(result ? err.text[0] != '\0' : err.text[0] == '\0');
         counts[-result]++;
@@ -453,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_far_lines_take_no_room),
         cmocka_unit_test(test_many_frames_and_files),
         cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_same_names),
         cmocka_unit_test(test_check_and_dump),
         cmocka_unit_test(test_mutations),
     };
