@@ -74,7 +74,7 @@ export function Files({ ctx }: { ctx: Context }) {
   const showSmall = useSignal(false);
   const wanted = filter.value.toLowerCase();
   const matching = summary.files.filter((row) => row.name.toLowerCase().includes(wanted));
-  const small = wanted ? [] : matching.filter((row) => isSmall(ctx, row));
+  const small = wanted ? [] : matching.filter((row) => isSmall(ctx, row) && row.id !== currentFile(ctx));
   const large = matching.filter((row) => !small.includes(row)).slice(0, SHOWN_MAX);
   const most = summary.files.reduce((all, row) => Math.max(all, ...row.heat_sec), 0);
   const elsewhere = timeShares(summary).elsewhere;

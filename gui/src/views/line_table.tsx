@@ -189,6 +189,8 @@ function useReveal(
     }
     ctx.reveal.value = null;
     if (index < 0) return;
+    // Keys go on from here: to the next row, or into the details.
+    body.current.closest<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
     const y = body.current.getBoundingClientRect().top + scrollY + offsets.top(index);
     const { top, height } = { top: scrollY, height: innerHeight };
     if (y < top + height * 0.2 || y > top + height * 0.8) scrollTo({ top: y - height * 0.4 });
