@@ -97,6 +97,12 @@ static const struct json_field untraced_list[] = {
 };
 static const struct json_fields untraced_fields = FIELDS(untraced_list);
 
+static const struct json_field place_list[] = {
+    {"name", TEXT, AT(profile_place, name)},
+    {"sec", SECONDS, AT(profile_place, sec)},
+};
+static const struct json_fields place_fields = FIELDS(place_list);
+
 static const struct json_field memory_total_list[] = {
     {"allocated_mb", AMOUNT, AT(profile, all_memory.allocated_mb)},
     {"copied_mb", AMOUNT, AT(profile, all_memory.copied_mb)},
@@ -683,6 +689,12 @@ static int read_loss(struct reader *reader, const json_t *value, const struct js
     return read_fields(reader, &loss_fields, value, path, item);
 }
 
+static int read_place(struct reader *reader, const json_t *value, const struct json_path *path,
+                      void *item)
+{
+    return read_fields(reader, &place_fields, value, path, item);
+}
+
 static int read_frame(struct reader *reader, const json_t *value, const struct json_path *path,
                       void *item)
 {
@@ -789,6 +801,9 @@ static int read_lists(struct reader *reader, const json_t *root)
                   &profile->threads, &profile->thread_count) ||
         read_list(reader, root, NULL, "losses", sizeof *profile->losses, read_loss,
                   &profile->losses, &profile->loss_count) ||
+        read_list(reader, json_object_get(root, "untraced"), &(struct json_path){.key = "untraced"},
+                  "hottest", sizeof *profile->elsewhere, read_place, &profile->elsewhere,
+                  &profile->elsewhere_count) ||
         read_list(reader, root, NULL, "notes", sizeof *profile->notes, read_string, &profile->notes,
                   &profile->note_count))
         return -1;
@@ -845,7 +860,7 @@ static int read_root(struct reader *reader, const json_t *root, const struct jso
     if (!json_object_get(root, "cpu_python_sec"))
         for (uint32_t i = 0; i < profile->file_count; i++)
             profile_time_add(&profile->time, &profile->files[i].time);
-    profile->empty = !profile->file_count;
+    profile->empty = !profile->file_count && !(profile_time_sum(&profile->time) > 0);
     return 0;
 }
 
