@@ -108,6 +108,25 @@ check_tree() {
     tools/check_tree.py && .cache/venv/bin/python -m pytest -q tests/tools
 }
 
+# The page's sources: types, rules and layout.
+check_page() {
+    tools/page.py run tsc --noEmit && tools/page.py run eslint --max-warnings 0 . &&
+        tools/page.py run prettier --check .
+}
+
+# The page's model, by Node's own runner, whose last lines are "# pass 40" and "# fail 0".
+page_tests() {
+    local ok bad
+    step page-model tools/page.py run node --test --test-reporter=tap
+    ok=$(sed -n 's/^# pass //p' "$log")
+    bad=$(sed -n 's/^# \(fail\|cancelled\) //p' "$log" | awk '{ n += $1 } END { print n + 0 }')
+    if [ "${ok:-0}" -eq 0 ] && [ "$bad" -eq 0 ]; then
+        bad=1
+    fi
+    passed=$((passed + ${ok:-0}))
+    failed=$((failed + bad))
+}
+
 # Unit tests: cmocka's own counts are in Meson's log.  A program that fails without a failed test
 # (a crash, a leak, a time-out) counts as one failure.
 unit_tests() {
@@ -162,7 +181,10 @@ check cppcheck check_cppcheck
 check clang-tidy check_tidy
 check agent-symbols tools/check_agent.sh
 check tree check_tree
+check page check_page
 unit_tests unit build
+page_tests
+e2e_tests page-browser tests/gui
 if $quick; then
     SCALENE_PYTHONS=$(pythons | sed -n '1p;$p' | paste -sd :) e2e_tests e2e -m "not stress" tests/e2e
     finish

@@ -122,6 +122,7 @@ test)
     need clang-tidy clang-tidy
     need cppcheck cppcheck
     libraries=/usr/lib/$(uname -m)-linux-gnu
+    need chromium chromium
     need libjemalloc2 "$libraries/libjemalloc.so.2"
     need libtcmalloc-minimal4 "$libraries/libtcmalloc_minimal.so.4"
     need libmimalloc2.0 "$libraries/libmimalloc.so.2"

@@ -3,6 +3,10 @@ import "./page.css";
 import "./views/shell.css";
 import "./views/table.css";
 import "./views/peek.css";
+import "./views/stacks.css";
+import "./views/timeline.css";
+import "./views/processes.css";
+import "./views/leaks.css";
 import { h, render as mount } from "preact";
 import type { Summary } from "./format/parts.ts";
 import { EmbeddedSource } from "./source/embedded.ts";
@@ -54,6 +58,8 @@ function start(app: Element): void {
   applyTheme(document.documentElement);
   watchViewport();
   const source = pickSource(document.documentElement);
+  // What stands there is for who has no scripts.
+  app.replaceChildren();
   if (source) render(app, source);
   else mount(h(Welcome, { problem: null, again: null, open: (file: File) => openFirst(app, file) }), app);
 }

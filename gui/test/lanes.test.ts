@@ -2,9 +2,19 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FrameKind, type StacksPart, type Summary, type TimelinePart } from "../src/format/parts.ts";
 import { activities, Activity, ACTIVITIES, waitingByName } from "../src/model/activity.ts";
-import { bucketWidth, innermost, readLanes, runAt, stretches, usage, type Lane } from "../src/model/lanes.ts";
+import {
+  bucketWidth,
+  innermost,
+  readLanes,
+  runAt,
+  selfBetween,
+  stretches,
+  usage,
+  type Lane,
+} from "../src/model/lanes.ts";
+import { laneRows, processName, rowAt, threadName, type LaneRow } from "../src/model/lane_rows.ts";
 import { readTree } from "../src/model/tree.ts";
-import { hostileStacks, hostileTimeline, random, soundStacks, thread } from "./stacks_data.ts";
+import { hostileStacks, hostileTimeline, process, random, soundStacks, thread } from "./stacks_data.ts";
 
 const near = (a: number, b: number) => {
   assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(1, Math.abs(a), Math.abs(b)), `${a} is not ${b}`);
@@ -89,6 +99,37 @@ test("a range has what its runs have of it", () => {
   const some = usage(lanes, lines, 0.5, 2);
   near(some.seconds, 1 + 0.5 + 0.5);
   assert.deepEqual(usage(lanes, lines, 7, 9).lines, []);
+});
+
+test("stacks of a range have its time where it was spent", () => {
+  const { lanes } = read();
+  assert.deepEqual([...selfBetween(lanes, tree.size, 0, 10)], [0, 2, 1, 3]);
+  assert.deepEqual([...selfBetween(lanes, tree.size, 0.5, 1.5)], [0, 1, 0, 0.5]);
+});
+
+test("lanes stand below their processes, and those of none at the end", () => {
+  const { lanes } = read();
+  const heights = (rows: LaneRow[]) => rows.map((row) => [row.process?.pid ?? 0, row.lane?.thread ?? -9, row.top]);
+  const rows = laneRows(lanes, [thread(7, 7), thread(8, 9)], [process(7, 1)]);
+  assert.deepEqual(heights(rows), [
+    [7, -9, 0],
+    [7, 0, 28],
+    [0, -9, 60],
+    [0, 1, 88],
+  ]);
+  assert.deepEqual(
+    [0, 27, 28, 59, 60, 119, 120].map((y) => rowAt(rows, y)),
+    [0, 0, 1, 1, 2, 3, 4],
+  );
+});
+
+test("names of threads and processes", () => {
+  assert.equal(threadName(thread(7, 7)), "MainThread");
+  assert.equal(threadName({ ...thread(7, 8), name: "worker" }), "worker 8");
+  assert.equal(threadName(null), "unknown thread");
+  assert.equal(processName({ ...process(1, 0), command: "/usr/bin/python3.12 /x/prog.py -n 3" }), "prog.py -n 3");
+  assert.equal(processName({ ...process(1, 0), command: "/opt/tool run" }), "tool run");
+  assert.equal(processName({ ...process(1, 0), command: "" }), "");
 });
 
 test("ranges side by side add up to the whole", () => {

@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { below, beside, boxesIn, layout, nodeAt, type Boxes, type Layout, type Window } from "../src/model/layout.ts";
+import {
+  below,
+  beside,
+  boxesIn,
+  covering,
+  layout,
+  nodeAt,
+  type Boxes,
+  type Layout,
+  type Window,
+} from "../src/model/layout.ts";
 import { find, fold, readTree, type Tree } from "../src/model/tree.ts";
 import { hostileStacks, random, soundStacks } from "./stacks_data.ts";
 
@@ -143,6 +153,16 @@ test("places and neighbours", () => {
   assert.equal(below(at, tree, 1), 3);
   assert.equal(below(at, tree, 3), 3);
   assert.equal(below(at, tree, 2), 4);
+});
+
+test("what covers a window is the deepest box that is all of it", () => {
+  const part = soundStacks(1, 1);
+  part.tree = { parent: [-1, 0, 0, 1], frame: [0, 0, 0, 0], self: [1, 2, 6, 1] };
+  const at = layout(readTree(part));
+  assert.equal(covering(at, 0, 1), 1);
+  assert.equal(covering(at, 0.65, 0.85), 2);
+  assert.equal(covering(at, 0.35, 0.65), 1);
+  assert.equal(covering(at, 0.1, 0.2), 3);
 });
 
 test("whatever a part says, a layout is sound", () => {

@@ -2,15 +2,17 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { FrameKind, type StacksPart } from "../src/format/parts.ts";
 import {
-  callers,
   find,
   fold,
   functions,
   heaviestAt,
   hottestLine,
+  keyPath,
+  locate,
   nodeName,
   path,
   readTree,
+  withSelf,
 } from "../src/model/tree.ts";
 import { hostileStacks, random, soundStacks } from "./stacks_data.ts";
 
@@ -77,13 +79,24 @@ test("finding counts what boxes have together once", () => {
   assert.deepEqual(find(tree, "nowhere").boxes, 0);
 });
 
-test("callers of a line come with the way from outside", () => {
+test("a line is found where most of its time is", () => {
   const tree = readTree(small);
-  const found = callers(tree, "/p/a.py", 9);
-  const texts = found.map(({ chain, total }) => `${total} ${chain.map((f) => tree.frames.name(f)).join("<")}`);
-  assert.deepEqual(texts, ["15 loads<main", "9 main", "2 main"]);
   assert.equal(heaviestAt(tree, "/p/a.py", 9), 7);
   assert.equal(heaviestAt(tree, "/p/a.py", 10), -1);
+});
+
+test("a node is found again by its path, in another tree too", () => {
+  const all = fold(readTree(small), false);
+  for (let node = 0; node < all.size; node++) assert.equal(locate(all, keyPath(all, node)), node);
+  const yours = fold(readTree(small), true);
+  assert.equal(nodeName(yours, locate(yours, keyPath(all, 2))), "work");
+  assert.equal(nodeName(yours, locate(yours, keyPath(all, 4))), "main");
+});
+
+test("other values for the same tree", () => {
+  const tree = readTree(small);
+  const other = withSelf(tree, new Float64Array(tree.size).fill(1));
+  assert.deepEqual([other.total[0], other.total[3], tree.total[3]], [9, 6, 33]);
 });
 
 test("names stand alone and cannot mislead", () => {
@@ -134,7 +147,6 @@ test("whatever a part says, a tree is sound", () => {
         path(folded, row.node);
       }
     }
-    callers(tree, "f", 3);
     heaviestAt(tree, "f", 3);
   }
 });

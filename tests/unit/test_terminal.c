@@ -357,24 +357,42 @@ static void test_format(void **state)
     assert_string_equal(format_time(123).text, "2m:3.000s");
     assert_string_equal(format_time(3723).text, "1h:2m:3.000s");
     assert_string_equal(format_time(-1).text, "0.000ms");
-    assert_string_equal(format_short_time(0.0042).text, "4.2ms");
-    assert_string_equal(format_short_time(0.9996).text, "1.00s");
-    assert_string_equal(format_short_time(12.34).text, "12.3s");
-    assert_string_equal(format_short_time(3599.9).text, "1h00m");
-    assert_string_equal(format_short_time(123 * 3600.0).text, "123h");
-    assert_string_equal(format_percent(9.94).text, "9.9%");
-    assert_string_equal(format_percent(9.96).text, "10%");
-    assert_string_equal(format_percent(100).text, "100%");
-    assert_string_equal(format_count(0).text, "0");
-    assert_string_equal(format_count(999).text, "999");
-    assert_string_equal(format_count(1234567).text, "1,234,567");
-    assert_string_equal(format_memory(0).text, "0.0 MB");
-    assert_string_equal(format_memory(9.96).text, "10 MB");
-    assert_string_equal(format_memory(512).text, "512 MB");
-    assert_string_equal(format_memory(1536).text, "1.5 GB");
-    assert_string_equal(format_short_memory(1023.4).text, "1023M");
-    assert_string_equal(format_short_memory(1023.6).text, "1.0G");
-    assert_string_equal(format_short_memory(1e6).text, "977G");
+}
+
+static struct format format_whole(double count)
+{
+    return format_count((uint64_t)count);
+}
+
+static const struct {
+    const char *name;
+    struct format (*format)(double);
+} formats[] = {
+    {"percent", format_percent},
+    {"short_time", format_short_time},
+    {"short_memory", format_short_memory},
+    {"memory", format_memory},
+    {"count", format_whole},
+};
+
+/* The page formats numbers too, and is held to the same table. */
+static void test_numbers(void **state)
+{
+    (void)state;
+    struct buf table = {0};
+    read_golden("../numbers.tsv", &table);
+    char *rest = table.data;
+    size_t checked = 0;
+    for (char *line; (line = strsep(&rest, "\n")) && *line;) {
+        const char *name = strsep(&line, "\t"), *value = strsep(&line, "\t");
+        size_t i = 0;
+        while (strcmp(formats[i].name, name) != 0)
+            assert_true(++i < sizeof formats / sizeof formats[0]);
+        assert_string_equal(formats[i].format(strtod(value, NULL)).text, line);
+        checked++;
+    }
+    assert_true(checked > 40);
+    buf_release(&table);
 }
 
 int main(void)
@@ -386,7 +404,7 @@ int main(void)
         cmocka_unit_test(test_threshold),     cmocka_unit_test(test_holes),
         cmocka_unit_test(test_files_by_time), cmocka_unit_test(test_hostile_text),
         cmocka_unit_test(test_width),         cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_format),
+        cmocka_unit_test(test_format),        cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -32,13 +32,14 @@ const looks: Record<number, Look> = {
 /** By frame; a frame is looked at once, not each time that it is drawn. */
 const known = new WeakMap<Frames, (Look | undefined)[]>();
 
-/** How the boxes of a node look. */
-export function lookOf(tree: Tree, node: number): Look {
+/** How the boxes of a node look. `timed`: a function that waits shows it; of memory it says nothing. */
+export function lookOf(tree: Tree, node: number, timed: boolean): Look {
   const frame = tree.frame[node] ?? -1;
   if (frame < 0) return "library";
   let all = known.get(tree.frames);
   if (all === undefined) known.set(tree.frames, (all = []));
-  return (all[frame] ??= frameLook(tree.frames, frame));
+  const look = (all[frame] ??= frameLook(tree.frames, frame));
+  return look === "waiting" && !timed ? looks[tree.frames.kind[frame]!]! : look;
 }
 
 function frameLook(frames: Frames, frame: number): Look {
@@ -57,6 +58,7 @@ export interface IcicleProps {
   root: number;
   selected: number;
   theme: string;
+  timed: boolean;
   label: string;
   share: (node: number) => string;
   /** A sentence for the tooltip and for those who do not see the chart. */
@@ -158,7 +160,7 @@ export function Icicle(props: IcicleProps) {
         if (wide > 2) pen.strokeRect(left + 0.5, y + 0.5, wide - 1, BOX_PX - 1);
         ink = colour("--fg");
       } else {
-        ink = paintBox(surface, lookOf(tree, node), left, y, wide);
+        ink = paintBox(surface, lookOf(tree, node, props.timed), left, y, wide);
       }
       if (node === selected && node !== 0) {
         pen.strokeStyle = colour("--fg");
@@ -189,7 +191,7 @@ export function Icicle(props: IcicleProps) {
     const room = Math.floor((width - 2 * PAD_PX) / glyph.current);
     const name = fit(nodeName(tree, node), room);
     const match = marked ? name.toLowerCase().indexOf(props.query.toLowerCase()) : -1;
-    if (lookOf(tree, node) === "waiting" && !marked && node !== 0) {
+    if (lookOf(tree, node, props.timed) === "waiting" && !marked && node !== 0) {
       pen.fillStyle = colour("--bg");
       pen.fillRect(x + PAD_PX - 2, y + 2, name.length * glyph.current + 4, BOX_PX - 4);
     }

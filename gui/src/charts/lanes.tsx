@@ -231,9 +231,14 @@ export function Lanes(props: LanesProps) {
       onPointerUp={onUp}
       onPointerCancel={onUp}
       onPointerLeave={() => setHover(null)}
+      onDblClick={(event) => {
+        const at = axis(event);
+        const spot = at && spotAt(event, at.time);
+        if (spot) props.onOpen(spot);
+      }}
     >
       <div class="tl-head">
-        <span class="tl-label note">seconds since the start</span>
+        <span class="tl-label q">seconds since the start</span>
         <Ruler view={view} width={width} />
         <span class="tl-label">
           Footprint <small>{samples.length > 0 ? `0–${shortMemory(footprintTop(max_footprint_mb))}` : ""}</small>
@@ -255,11 +260,6 @@ export function Lanes(props: LanesProps) {
             aria-roledescription="timeline"
             aria-label={`Timeline of ${rows.filter((row) => row.lane !== null).length} threads. Arrow keys move, with Shift they choose a range; plus and minus zoom.`}
             onKeyDown={onKey}
-            onDblClick={(event) => {
-              const at = axis(event);
-              const spot = at && spotAt(event, at.time);
-              if (spot) props.onOpen(spot);
-            }}
           />
           {visible(canvas.height).map((row) => (
             <RowLabel key={row.top} row={row} />

@@ -23,10 +23,11 @@ export interface OverviewProps {
   found: Found | null;
   span: Span;
   theme: string;
+  timed: boolean;
   onSpan: (span: Span) => void;
 }
 
-export function Overview({ tree, at, found, span, theme, onSpan }: OverviewProps) {
+export function Overview({ tree, at, found, span, theme, timed, onSpan }: OverviewProps) {
   const dragging = useRef(false);
   const draw = (surface: Surface) => {
     const { pen, width, height, colour } = surface;
@@ -39,7 +40,7 @@ export function Overview({ tree, at, found, span, theme, onSpan }: OverviewProps
     for (let i = 0; i < boxes.node.length; i++) {
       const left = boxes.x0[i]! * width;
       const y = 2 + ((boxes.row[i]! - 1) / step) * pitch;
-      const tint = boxes.tail[i]! > 0 ? colour("--rule") : tints[lookOf(tree, boxes.node[i]!)](surface);
+      const tint = boxes.tail[i]! > 0 ? colour("--rule") : tints[lookOf(tree, boxes.node[i]!, timed)](surface);
       pen.fillStyle = boxes.marked[i] ? colour("--copy") : tint;
       pen.fillRect(left, y, Math.max(1, boxes.x1[i]! * width - left - 1), Math.max(1, pitch - 1));
     }

@@ -70,7 +70,7 @@ export const footprintTop = (peak: number): number => memoryScale(peak);
 
 export function Footprint({ samples, peak, view, width }: FootprintProps) {
   if (!(width > 0) || samples.length === 0) {
-    return <div class="footprint note">{samples.length === 0 ? "memory was not profiled" : ""}</div>;
+    return <div class="footprint q">{samples.length === 0 ? "memory was not profiled" : ""}</div>;
   }
   const top = footprintTop(peak);
   const points = course(samples, view, width, top, FOOTPRINT_PX - 4);
@@ -78,14 +78,16 @@ export function Footprint({ samples, peak, view, width }: FootprintProps) {
   const [first, last] = [points[0], points.at(-1)];
   const area =
     first && last ? `${line}L${last[0]!.toFixed(1)} ${FOOTPRINT_PX}L${first[0]!.toFixed(1)} ${FOOTPRINT_PX}Z` : "";
-  const highest = points.reduce((best, point) => (point[1]! < best[1]! ? point : best), first ?? [0, 0]);
+  const highest = points.reduce((best, point) => (point[1]! < best[1]! ? point : best), [0, FOOTPRINT_PX]);
+  // The peak of the run has its number; what is highest in a part of it may be less.
+  const isPeak = highest[0]! >= 0 && highest[0]! <= width && highest[1]! <= (1 - peak / top) * (FOOTPRINT_PX - 4) + 1;
   return (
     <div class="footprint" style={{ width: px(width) }}>
       <svg width={width} height={FOOTPRINT_PX} aria-hidden="true">
         <path class="area" d={area} />
         <path class="line" d={line} />
       </svg>
-      {highest[0]! >= 0 && highest[0]! <= width && (
+      {isPeak && (
         <span
           class="peak"
           style={{ left: px(Math.min(highest[0]!, width - 44)), top: px(Math.max(0, highest[1]! - 12)) }}

@@ -1,15 +1,17 @@
 /** Who called a line, and which native functions ran below it, as the stacks tell. */
-import { FrameKind, type StacksPart } from "../format/parts.ts";
+import { FrameKind } from "../format/parts.ts";
+import { innermost } from "./lanes.ts";
+import type { Tree } from "./tree.ts";
 
-export interface Caller {
+export interface Frame {
   name: string;
   file: string;
   line: number;
 }
 
 export interface Chain {
-  /** From the line outwards. */
-  callers: Caller[];
+  /** From the line outwards, frames of yours only. */
+  callers: Frame[];
   /** Percent of all hits. */
   percent: number;
 }
@@ -23,63 +25,58 @@ export interface Below {
 const SHOWN_MAX = 4;
 const CHAIN_MAX = 8;
 
-/** Of all stacks in which `file`:`line` is the innermost line of yours. */
-export function around(part: StacksPart, file: string, line: number): { chains: Chain[]; below: Below[] } {
-  const { frames, tree, strings } = part;
-  const chains = new Map<string, Chain>();
-  const below = new Map<string, Below>();
-  const all = tree.self.reduce((sum, hits) => sum + hits, 0);
-  for (let leaf = 0; leaf < tree.self.length; leaf++) {
-    const hits = tree.self[leaf]!;
-    if (!(hits > 0)) continue;
-    const node = innermostOfYours(part, leaf);
-    const frame = node < 0 ? -1 : tree.frame[node]!;
-    if (frame < 0 || frames.line[frame] !== line || strings[frames.file[frame]!] !== file) continue;
-    const share = (100 * hits) / all;
-    const callers = chainOf(part, node);
-    const key = callers.map((caller) => `${caller.file}:${caller.line}`).join("<");
-    const chain = chains.get(key) ?? { callers, percent: 0 };
-    chain.percent += share;
-    chains.set(key, chain);
-    const inner = tree.frame[leaf]!;
-    if (frames.kind[inner] === FrameKind.Native) {
-      const name = strings[frames.name[inner]!] ?? "";
-      const module = strings[frames.file[inner]!] ?? "";
-      const entry = below.get(`${module}\n${name}`) ?? { name, module, percent: 0 };
-      entry.percent += share;
-      below.set(`${module}\n${name}`, entry);
-    }
-  }
-  return { chains: most(chains), below: most(below) };
-}
-
-function most<T extends { percent: number }>(found: Map<string, T>): T[] {
-  return [...found.values()].sort((a, b) => b.percent - a.percent).slice(0, SHOWN_MAX);
-}
-
-/** A parent comes before its child, so going up always ends. */
-function above(part: StacksPart, node: number): number {
-  const parent = part.tree.parent[node] ?? -1;
-  return parent < node ? parent : -1;
-}
-
-function innermostOfYours(part: StacksPart, leaf: number): number {
-  let node = leaf;
-  while (node >= 0 && part.frames.kind[part.tree.frame[node]!] !== FrameKind.Yours) node = above(part, node);
-  return node;
-}
-
-function chainOf(part: StacksPart, from: number): Caller[] {
-  const { frames, tree, strings } = part;
-  const callers: Caller[] = [];
-  for (let node = above(part, from); node >= 0 && callers.length < CHAIN_MAX; node = above(part, node)) {
+/** By the line of the direct caller, most time first. Where the line calls itself, the outer one counts. */
+export function chainsTo(tree: Tree, file: string, line: number): Chain[] {
+  const { frames } = tree;
+  const inside = new Uint8Array(tree.size);
+  const found = new Map<string, { node: number; total: number }>();
+  for (let node = 1; node < tree.size; node++) {
     const frame = tree.frame[node]!;
-    if (frames.kind[frame] !== FrameKind.Yours) continue;
-    callers.push({
-      name: strings[frames.name[frame]!] ?? "",
-      file: strings[frames.file[frame]!] ?? "",
-      line: frames.line[frame] ?? 0,
-    });
+    const above = tree.parent[node]!;
+    const here = frame >= 0 && frames.line[frame] === line && frames.file(frame) === file;
+    inside[node] = here || inside[above] === 1 ? 1 : 0;
+    if (!here || inside[above] === 1 || !(tree.total[node]! > 0)) continue;
+    const [caller] = chainAbove(tree, node, 1);
+    const key = caller ? `${caller.line}:${caller.file}` : "";
+    const entry = found.get(key) ?? { node, total: 0 };
+    entry.total += tree.total[node]!;
+    if (tree.total[node]! > tree.total[entry.node]!) entry.node = node;
+    found.set(key, entry);
   }
-  return callers;
+  return [...found.values()]
+    .sort((a, b) => b.total - a.total)
+    .slice(0, SHOWN_MAX)
+    .map(({ node, total }) => ({
+      callers: chainAbove(tree, node, CHAIN_MAX),
+      percent: (100 * total) / tree.total[0]!,
+    }));
+}
+
+function chainAbove(tree: Tree, node: number, most: number): Frame[] {
+  const { frames } = tree;
+  const chain: Frame[] = [];
+  for (let at = tree.parent[node]!; at > 0 && chain.length < most; at = tree.parent[at]!) {
+    const frame = tree.frame[at]!;
+    if (frame >= 0 && frames.kind[frame] === FrameKind.Yours)
+      chain.push({ name: frames.name(frame), file: frames.file(frame), line: frames.line[frame]! });
+  }
+  return chain;
+}
+
+/** Native functions that ran while the line was the innermost of yours, most time first. */
+export function nativeBelow(tree: Tree, file: string, line: number): Below[] {
+  const { frames } = tree;
+  const found = new Map<number, Below>();
+  const own = innermost(tree, FrameKind.Yours);
+  for (let node = 1; node < tree.size; node++) {
+    const leaf = tree.frame[node]!;
+    const frame = own[node]!;
+    if (leaf < 0 || frame < 0 || frames.kind[leaf] !== FrameKind.Native || !(tree.self[node]! > 0)) continue;
+    if (frames.line[frame] !== line || frames.file(frame) !== file) continue;
+    const key = frames.fn[leaf]!;
+    const entry = found.get(key) ?? { name: frames.name(leaf), module: frames.file(leaf), percent: 0 };
+    entry.percent += (100 * tree.self[node]!) / tree.total[0]!;
+    found.set(key, entry);
+  }
+  return [...found.values()].sort((a, b) => b.percent - a.percent).slice(0, SHOWN_MAX);
 }

@@ -19,6 +19,8 @@ export interface Column {
   /** Also shown where there is little room. */
   narrow: boolean;
   available: (summary: Summary) => boolean;
+  /** Of a range of time it cannot be told. */
+  wholeRunOnly?: boolean;
   /** What it sorts by; not rounded. */
   key: (columns: Columns, slot: number) => number;
 }
@@ -43,6 +45,7 @@ export const columns: Column[] = [
     hint: "Share of all awaiting",
     width: 64,
     narrow: false,
+    wholeRunOnly: true,
     available: (summary) => summary.profile.async_profile,
     key: (all, slot) => value(all, "n_async_await_percent", slot),
   },
@@ -53,6 +56,7 @@ export const columns: Column[] = [
     hint: "Longest wait of all threads here; not in the bar, which counts each moment once",
     width: 112,
     narrow: false,
+    wholeRunOnly: true,
     available: (summary) => Object.keys(summary.profile.waits).length > 0,
     key: (all, slot) => Object.values(all.waits?.[slot] ?? {}).reduce((sum, sec) => sum + sec, 0),
   },
@@ -93,6 +97,7 @@ export const columns: Column[] = [
     hint: "Share of all that was allocated: Python, native",
     width: 72,
     narrow: false,
+    wholeRunOnly: true,
     available: hasMemory,
     key: (all, slot) => value(all, "n_usage_fraction", slot),
   },
@@ -103,6 +108,7 @@ export const columns: Column[] = [
     hint: "Copied, for each second of the run",
     width: 40,
     narrow: false,
+    wholeRunOnly: true,
     available: hasMemory,
     key: (all, slot) => value(all, "n_copy_mb_s", slot),
   },
@@ -113,6 +119,7 @@ export const columns: Column[] = [
     hint: "Load of the GPU while the line ran",
     width: 72,
     narrow: false,
+    wholeRunOnly: true,
     available: (summary) => summary.profile.gpu,
     key: (all, slot) => value(all, "n_gpu_percent", slot),
   },
@@ -123,12 +130,15 @@ export const columns: Column[] = [
     hint: "Most GPU memory in use while the line ran",
     width: 64,
     narrow: false,
+    wholeRunOnly: true,
     available: (summary) => summary.profile.gpu,
     key: (all, slot) => value(all, "n_gpu_peak_memory_mb", slot),
   },
 ];
 
 /** Those that this profile has, and that fit. */
-export function shownColumns(summary: Summary, narrow: boolean): Column[] {
-  return columns.filter((column) => column.available(summary) && (!narrow || column.narrow));
+export function shownColumns(summary: Summary, narrow: boolean, inRange: boolean): Column[] {
+  return columns.filter(
+    (column) => column.available(summary) && (column.narrow || !narrow) && !(inRange && column.wholeRunOnly === true),
+  );
 }

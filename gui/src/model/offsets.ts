@@ -66,6 +66,9 @@ export interface Window {
   end: number;
   y: number;
   height: number;
+  /** Of those, what is really in the window. */
+  first: number;
+  last: number;
 }
 
 /** Rows come in steps of this, so that most of scrolling draws nothing anew. */
@@ -81,8 +84,9 @@ export function windowOf(offsets: Offsets, scroll: number, view: number): Window
   const within = Math.max(0, Math.min(scroll, height - view));
   const factor = height > view ? Math.max(1, (offsets.total - view) / (height - view)) : 1;
   const from = within * factor;
-  const start = Math.max(0, Math.floor((offsets.at(from) - OVERSCAN) / STEP) * STEP);
-  const last = offsets.at(from + Math.max(view, 0)) + OVERSCAN;
-  const end = Math.min(offsets.count, Math.ceil((last + 1) / STEP) * STEP);
-  return { start, end, y: offsets.top(start) - (from - within), height };
+  const first = offsets.at(from);
+  const start = Math.max(0, Math.floor((first - OVERSCAN) / STEP) * STEP);
+  const last = offsets.at(scroll < height - view ? from + view + Math.min(0, scroll) : offsets.total);
+  const end = Math.min(offsets.count, Math.ceil((last + 1 + OVERSCAN) / STEP) * STEP);
+  return { start, end, y: offsets.top(start) - (from - within), height, first, last };
 }

@@ -276,43 +276,6 @@ export function find(tree: Tree, text: string): Found {
   return result;
 }
 
-export interface Caller {
-  /** Innermost first: the caller, who called that, and so on. Frames, not nodes. */
-  chain: number[];
-  total: number;
-}
-
-/** Who calls a line, by the line of the direct caller, most time first. Where it calls itself, the outer one counts. */
-export function callers(tree: Tree, file: string, line: number): Caller[] {
-  const { frames, size } = tree;
-  const wanted = new Uint8Array(frames.count);
-  for (let f = 0; f < frames.count; f++) if (frames.line[f] === line && frames.file(f) === file) wanted[f] = 1;
-  const inside = new Uint8Array(size);
-  const found = new Map<number, { node: number; total: number }>();
-  for (let i = 1; i < size; i++) {
-    const above = tree.parent[i]!;
-    const is = tree.frame[i]! >= 0 && wanted[tree.frame[i]!] === 1;
-    inside[i] = is || inside[above] === 1 ? 1 : 0;
-    if (!is || inside[above] === 1 || tree.total[i] === 0) continue;
-    const entry = found.get(tree.frame[above]!);
-    if (entry === undefined) {
-      found.set(tree.frame[above]!, { node: i, total: tree.total[i]! });
-      continue;
-    }
-    entry.total += tree.total[i]!;
-    if (tree.total[i]! > tree.total[entry.node]!) entry.node = i;
-  }
-  const chain = (node: number) =>
-    path(tree, node)
-      .slice(1, -1)
-      .reverse()
-      .map((at) => tree.frame[at]!)
-      .filter((frame) => frame >= 0);
-  return [...found.values()]
-    .sort((a, b) => b.total - a.total)
-    .map(({ node, total }) => ({ chain: chain(node), total }));
-}
-
 /** The node with most time whose frame is at that line, or -1. */
 export function heaviestAt(tree: Tree, file: string, line: number): number {
   let best = -1;

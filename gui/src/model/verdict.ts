@@ -127,7 +127,17 @@ function idleWords(summary: Summary): Word[] {
 
 const rules = [timeWords, idleWords, hottestWords, memoryWords, leakWords];
 
-export function verdict(summary: Summary): Word[] {
-  const words = rules.flatMap((rule) => rule(summary));
-  return words.length ? words : [{ text: "Nothing was sampled: the program was done too soon.", style: "muted" }];
+/** Of a range of time nothing is known of leaks. */
+const rangeRules = rules.filter((rule) => rule !== leakWords);
+
+export function verdict(summary: Summary, inRange = false): Word[] {
+  const words = (inRange ? rangeRules : rules).flatMap((rule) => rule(summary));
+  return words.length
+    ? words
+    : [
+        {
+          text: inRange ? "nothing was sampled." : "Nothing was sampled: the program was done too soon.",
+          style: "muted",
+        },
+      ];
 }

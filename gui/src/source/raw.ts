@@ -22,7 +22,8 @@ export class RawSource implements Source {
 
   get(part: string): Promise<unknown> {
     const [kind, id] = part.split("/");
-    const found = kind === "file" ? this.parts.files[Number(id)] : new Map(Object.entries(this.parts)).get(part);
+    const whole = new Map<string, unknown>(Object.entries(this.parts));
+    const found = kind === "file" ? this.parts.files[Number(id)] : whole.get(part);
     return found ? Promise.resolve(found) : Promise.reject(new SourceError(`There is no ${part} in this profile.`));
   }
 

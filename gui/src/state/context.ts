@@ -6,6 +6,7 @@ import type { ReadonlySignal, Signal } from "@preact/signals";
 import type { FilePart, SearchResult, StacksPart, Summary, TimelinePart } from "../format/parts.ts";
 import type { Route } from "../model/address.ts";
 import type { Filter, Sorting } from "../model/lines.ts";
+import type { RangeTimes } from "../model/range.ts";
 import type { Source } from "../source/source.ts";
 
 export type Theme = "light" | "dark";
@@ -33,6 +34,10 @@ export interface Context {
   readonly route: Signal<Route>;
   /** Seconds since the program's start, or null: all of it. Every number shown follows it. */
   readonly range: Signal<[number, number] | null>;
+  /** The summary of the range, or of all: what totals, files and hot lines are shown from. */
+  readonly shown: Signal<Summary>;
+  /** Times of lines in the range; null: of all, as the parts have them. */
+  readonly times: Signal<RangeTimes | null>;
   readonly selection: Signal<Place | null>;
   /** A line whose stacks are wanted: the call stacks zoom to it, then set it to null. */
   readonly focus: Signal<Place | null>;

@@ -116,7 +116,7 @@ function withSelection(ctx: Context, act: (ctx: Context, place: Place) => void):
 }
 
 function hotByRank(ctx: Context, by: number): void {
-  const ranked = rank(ctx.summary.value);
+  const ranked = rank(ctx.shown.value);
   const at = ctx.selection.value;
   const index = ranked.findIndex(({ line }) => line.file === at?.file && line.lineno === at.lineno);
   const next = ranked[index < 0 ? (by > 0 ? 0 : -1) : index + by];
@@ -126,7 +126,7 @@ function hotByRank(ctx: Context, by: number): void {
 /** A percent or more, from top to bottom. */
 function hotInFile(ctx: Context, by: number): void {
   const file = currentFile(ctx);
-  const lines = rank(ctx.summary.value)
+  const lines = rank(ctx.shown.value)
     .filter(({ line, percent }) => line.file === file && percent >= 1)
     .map(({ line }) => line.lineno)
     .sort((a, b) => a - b);

@@ -3,10 +3,12 @@ import { effect, signal } from "@preact/signals";
 import type { FilePart, SearchResult, StacksPart, Summary, TimelinePart } from "../format/parts.ts";
 import { formatAddress, parseAddress, type Route } from "../model/address.ts";
 import { filters, type Filter, type Sorting } from "../model/lines.ts";
+import type { RangeTimes } from "../model/range.ts";
 import { searchFiles } from "../model/search.ts";
 import type { Source } from "../source/source.ts";
 import { placeKey, type Context, type Live, type Place } from "./context.ts";
 import { followLive } from "./live.ts";
+import { followRange } from "./range.ts";
 import { readStored, store } from "./storage.ts";
 import { theme } from "./theme.ts";
 
@@ -29,6 +31,8 @@ export function createContext(source: Source, first: Summary, replace: Replace, 
     summary,
     route,
     range: signal<[number, number] | null>(null),
+    shown: signal(first),
+    times: signal<RangeTimes | null>(null),
     selection: signal<Place | null>(null),
     focus: signal<Place | null>(null),
     reveal: signal<Place | null>(null),
@@ -107,6 +111,7 @@ export function createContext(source: Source, first: Summary, replace: Replace, 
   };
   addEventListener("popstate", back, { signal: signalEnd });
   const stop = [
+    followRange(ctx),
     effect(() => store(FILTER_KEY, ctx.filter.value)),
     effect(() => store(KEYS_KEY, ctx.keysOn.value ? "on" : "off")),
     effect(() => {

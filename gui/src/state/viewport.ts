@@ -9,6 +9,9 @@ export interface Viewport {
   height: number;
 }
 
+/** Rows of a file that are in the window, from the first to the last. */
+export const rowsSeen = signal<{ file: number; first: number; last: number } | null>(null);
+
 export const viewport = signal<Viewport>({ top: 0, height: 800 });
 export const isNarrow = signal(false);
 /** Everything is drawn, so that paper has it. */

@@ -56,7 +56,8 @@ export interface Segment {
 
 /** A bar of parts with its legend: order, pattern and words tell them apart, colour only helps. */
 export function StackedBar({ parts, thin = false, label }: { parts: Segment[]; thin?: boolean; label: string }) {
-  const shown = parts.filter((part) => part.percent > 0);
+  // Less than a twentieth of a percent is what rounding leaves.
+  const shown = parts.filter((part) => part.percent >= 0.05);
   return (
     <>
       <div

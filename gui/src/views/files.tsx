@@ -69,7 +69,7 @@ function FileEntry({ ctx, row, most }: { ctx: Context; row: FileRow; most: numbe
 }
 
 export function Files({ ctx }: { ctx: Context }) {
-  const summary = ctx.summary.value;
+  const summary = ctx.shown.value;
   const filter = useSignal("");
   const showSmall = useSignal(false);
   const wanted = filter.value.toLowerCase();

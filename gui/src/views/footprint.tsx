@@ -31,7 +31,7 @@ export function Footprint({ ctx }: { ctx: Context }) {
     return Math.max(0, Math.min(1, (event.clientX - rect.left) / rect.width));
   };
   const down = (event: PointerEvent) => {
-    if (event.button !== 0) return;
+    if (event.button !== 0 || !ctx.summary.value.run_count) return;
     box.current!.setPointerCapture(event.pointerId);
     drag.value = fraction(event);
   };
@@ -53,7 +53,7 @@ export function Footprint({ ctx }: { ctx: Context }) {
               </button>
             </>
           ) : (
-            `drag to look at a range; growth ${percent(profile.growth_rate)}`
+            `${ctx.summary.value.run_count ? "drag to look at a range; " : ""}growth ${percent(profile.growth_rate)}`
           )}
         </span>
       </h2>

@@ -1,20 +1,19 @@
 /** Functions: of one file below its lines, and all of them as a tab. Own time, and with all they called. */
-import type { ComponentChild } from "preact";
 import { useSignal } from "@preact/signals";
-import { MemoryBar, PlainBar, TimeBar } from "../charts/bar.tsx";
+import { PlainBar } from "../charts/bar.tsx";
 import type { FunctionColumns } from "../format/parts.ts";
+import { columns, shownColumns, type Column, type ColumnId } from "../model/columns.ts";
 import { functionTotals, totalOf, type Totals } from "../model/functions.ts";
-import { fileModel, percentOf, share, value, type FileModel } from "../model/lines.ts";
+import { fileModel, type FileModel } from "../model/lines.ts";
 import { nameParts, shortName } from "../model/names.ts";
-import { percent, rate, shortMemory } from "../model/numbers.ts";
-import { isNoise } from "../model/rank.ts";
-import { memoryScale, timeScale } from "../model/scale.ts";
-import { waitList } from "../model/waits.ts";
+import { percent } from "../model/numbers.ts";
+import { memoryScale, scaleText, timeScale } from "../model/scale.ts";
+import { clean } from "../model/tree.ts";
 import type { Context } from "../state/context.ts";
 import { usePart } from "../state/part.ts";
 import { isNarrow } from "../state/viewport.ts";
-import { Dot, Num, WaitChip } from "./bits.tsx";
-import { timeHint } from "./line_row.tsx";
+import { Num } from "./bits.tsx";
+import { Cell, Pad } from "./line_row.tsx";
 import { Nothing } from "./problem.tsx";
 import type { Tab } from "./tabs.ts";
 
@@ -25,144 +24,34 @@ interface Entry {
   total: number;
 }
 
-/** What can be sorted by; the first is how it begins. */
-const keys = {
-  self: (entry: Entry) => percentOf(entry.functions, entry.index),
-  total: (entry: Entry) => entry.total,
-  peak: (entry: Entry) => value(entry.functions, "n_peak_mb", entry.index),
-  average: (entry: Entry) => value(entry.functions, "n_avg_mb", entry.index),
-  activity: (entry: Entry) => value(entry.functions, "n_usage_fraction", entry.index),
-  copy: (entry: Entry) => value(entry.functions, "n_copy_mb_s", entry.index),
-  wait: (entry: Entry) => waitList(entry.functions.waits?.[entry.index]).reduce((sum, wait) => sum + wait.sec, 0),
-};
-type SortKey = keyof typeof keys;
+/** The columns that lines have too; time is a function's own. */
+const shared = new Set<ColumnId>(["time", "await", "wait", "peak", "average", "activity", "copy", "gpu", "gpu_memory"]);
+const TOTAL_WIDTH = 148;
 
-interface FunctionColumn {
-  key: SortKey;
-  title: string;
-  under: (scales: { time: number; memory: number }) => string;
-  width: number;
-  memory: boolean;
-  narrow: boolean;
-  cell: (entry: Entry, scales: { time: number; memory: number }) => ComponentChild;
+/** "total" or a column's id. */
+type SortKey = ColumnId | "total";
+
+function sortValue(entry: Entry, key: SortKey): number {
+  if (key === "total") return entry.total;
+  return columns.find((column) => column.id === key)!.key(entry.functions, entry.index);
 }
 
-const LEAST_MB = 0.05;
+function largest(entries: Entry[], key: SortKey): number {
+  return entries.reduce((most, entry) => Math.max(most, sortValue(entry, key)), 0);
+}
 
-function megabytes(entry: Entry, key: "n_peak_mb" | "n_avg_mb", scale: number) {
-  const mb = value(entry.functions, key, entry.index);
-  if (mb < LEAST_MB) return mb > 0 ? <Dot /> : null;
-  return (
+/** As wide as the bar that would be there. */
+function TotalCell({ total }: { total: number }) {
+  if (!(total > 0)) return null;
+  return total < 1 ? (
+    <Pad bar={96} />
+  ) : (
     <>
-      <MemoryBar mb={mb} pythonFraction={value(entry.functions, "n_python_fraction", entry.index)} scale={scale} />
-      <Num text={shortMemory(mb)} />
+      <PlainBar value={total} scale={100} look="all" />
+      <Num text={percent(total)} />
     </>
   );
 }
-
-const functionColumns: FunctionColumn[] = [
-  {
-    key: "self",
-    title: "self",
-    under: (scales) => `0–${scales.time}%`,
-    width: 148,
-    memory: false,
-    narrow: true,
-    cell: ({ functions, index }, scales) => {
-      const own = share(functions, index);
-      if (own.percent < 1) return own.percent > 0 ? <Dot /> : null;
-      return (
-        <>
-          <TimeBar
-            python={value(functions, "n_cpu_percent_python", index)}
-            native={value(functions, "n_cpu_percent_c", index)}
-            system={value(functions, "n_sys_percent", index)}
-            half={own.half}
-            scale={scales.time}
-          />
-          <Num text={percent(own.percent)} noisy={isNoise(own)} />
-        </>
-      );
-    },
-  },
-  {
-    key: "total",
-    title: "total",
-    under: () => "0–100%, with callees",
-    width: 148,
-    memory: false,
-    narrow: true,
-    cell: ({ total }) =>
-      total < 1 ? (
-        total > 0 && <Dot />
-      ) : (
-        <>
-          <PlainBar value={total} scale={100} look="all" />
-          <Num text={percent(total)} />
-        </>
-      ),
-  },
-  {
-    key: "wait",
-    title: "wait",
-    under: () => "cause",
-    width: 112,
-    memory: false,
-    narrow: false,
-    cell: ({ functions, index }) => {
-      const waits = waitList(functions.waits?.[index]).filter((wait) => wait.sec >= 0.001);
-      return waits[0] ? <WaitChip wait={waits[0]} more={waits.length - 1} /> : null;
-    },
-  },
-  {
-    key: "peak",
-    title: "peak",
-    under: (scales) => `0–${shortMemory(scales.memory).replace(".0", "")}`,
-    width: 84,
-    memory: true,
-    narrow: true,
-    cell: (entry, scales) => megabytes(entry, "n_peak_mb", scales.memory),
-  },
-  {
-    key: "average",
-    title: "average",
-    under: (scales) => `0–${shortMemory(scales.memory).replace(".0", "")}`,
-    width: 84,
-    memory: true,
-    narrow: false,
-    cell: (entry, scales) => megabytes(entry, "n_avg_mb", scales.memory),
-  },
-  {
-    key: "activity",
-    title: "activity",
-    under: () => "of all",
-    width: 72,
-    memory: true,
-    narrow: false,
-    cell: ({ functions, index }) => {
-      const usage = 100 * value(functions, "n_usage_fraction", index);
-      if (usage < 1) return usage > 0 ? <Dot /> : null;
-      return (
-        <>
-          <MemoryBar mb={usage} pythonFraction={value(functions, "n_python_fraction", index)} scale={50} width={20} />
-          <Num text={percent(usage)} />
-        </>
-      );
-    },
-  },
-  {
-    key: "copy",
-    title: "copy",
-    under: () => "MB/s",
-    width: 40,
-    memory: true,
-    narrow: false,
-    cell: ({ functions, index }) => {
-      const copied = value(functions, "n_copy_mb_s", index);
-      return copied >= LEAST_MB ? <Num text={rate(copied)} /> : copied > 0 ? <Dot /> : null;
-    },
-  },
-];
 
 function entriesOf(model: FileModel, totals: Totals | null): Entry[] {
   const { functions } = model.part;
@@ -170,38 +59,52 @@ function entriesOf(model: FileModel, totals: Totals | null): Entry[] {
 }
 
 function Table({ ctx, entries, withFile }: { ctx: Context; entries: Entry[]; withFile: boolean }) {
-  const { profile } = ctx.summary.value;
-  const sort = useSignal<SortKey>("self");
-  const shown = functionColumns.filter(
-    (column) => (!column.memory || profile.memory) && (!isNarrow.value || column.narrow),
+  const summary = ctx.summary.value;
+  const sort = useSignal<SortKey>("time");
+  const [time, ...others] = shownColumns(summary, isNarrow.value, false).filter((column) => shared.has(column.id));
+  const scales = { time: timeScale(largest(entries, "time")), memory: memoryScale(largest(entries, "peak")) };
+  const sorted = [...entries].sort((a, b) => sortValue(b, sort.value) - sortValue(a, sort.value) || b.total - a.total);
+  const cell = (entry: Entry, column: Column) => (
+    <Cell
+      key={column.id}
+      role="cell"
+      column={column}
+      columns={entry.functions}
+      slot={entry.index}
+      summary={summary}
+      scales={scales}
+    />
   );
-  const scales = {
-    time: timeScale(entries.reduce((most, entry) => Math.max(most, keys.self(entry)), 0)),
-    memory: memoryScale(entries.reduce((most, entry) => Math.max(most, keys.peak(entry)), 0)),
-  };
-  const key = keys[sort.value];
-  const sorted = [...entries].sort((a, b) => key(b) - key(a) || b.total - a.total);
-  const style = { "--cols": `${shown.map((column) => `${column.width}px`).join(" ")} 40px minmax(0, 1fr)` };
+  const head = (key: SortKey, title: string) => (
+    <span key={key} class={key} role="columnheader" aria-sort={sort.value === key ? "descending" : "none"}>
+      <button class={sort.value === key ? "sc on" : "sc"} onClick={() => (sort.value = key)}>
+        {title}
+      </button>
+    </span>
+  );
+  const widths = [time!.width, TOTAL_WIDTH, ...others.map((column) => column.width)];
   return (
-    <div role="table" aria-label="Functions" style={style}>
+    <div
+      role="table"
+      aria-label="Functions"
+      style={{ "--cols": `${widths.map((width) => `${width}px`).join(" ")} 40px minmax(0, 1fr)` }}
+    >
       <div class="hd" role="rowgroup">
         <div class="hr" role="row">
-          {shown.map((column) => (
-            <span key={column.key} role="columnheader" aria-sort={sort.value === column.key ? "descending" : "none"}>
-              <button class={sort.value === column.key ? "sc on" : "sc"} onClick={() => (sort.value = column.key)}>
-                {column.title}
-              </button>
-            </span>
-          ))}
+          {head("time", "self")}
+          {head("total", "total")}
+          {others.map((column) => head(column.id, column.group === "memory" ? column.title : column.group))}
           <span role="columnheader" aria-label="line" />
-          <span role="columnheader" class="sc src">
+          <span role="columnheader" class="sc name">
             function
           </span>
         </div>
         <div class="hr" role="presentation" aria-hidden="true">
-          {shown.map((column) => (
-            <span key={column.key} class="sc h2">
-              {column.under(scales)}
+          <span class="sc h2">0–{scales.time}%</span>
+          <span class="sc h2">0–100%, with callees</span>
+          {others.map((column) => (
+            <span key={column.id} class={`sc h2 ${column.id}`}>
+              {column.id === "peak" || column.id === "average" ? scaleText(scales.memory) : underTitle(column)}
             </span>
           ))}
           <span class="h2" />
@@ -211,31 +114,22 @@ function Table({ ctx, entries, withFile }: { ctx: Context; entries: Entry[]; wit
       <div role="rowgroup">
         {sorted.map((entry) => {
           const lineno = entry.functions.lineno[entry.index]!;
+          const open = () => ctx.openLine(entry.model.part.id, lineno);
           return (
-            <div
-              key={`${entry.model.part.id} ${entry.index}`}
-              class="row"
-              role="row"
-              onClick={() => ctx.openLine(entry.model.part.id, lineno)}
-            >
-              {shown.map((column) => (
-                <span
-                  key={column.key}
-                  class={`c ${column.key}`}
-                  role="cell"
-                  title={column.key === "self" ? timeHint(entry.functions, entry.index) : undefined}
-                >
-                  {column.cell(entry, scales)}
-                </span>
-              ))}
+            <div key={`${entry.model.part.id} ${entry.index}`} class="row" role="row" onClick={open}>
+              {cell(entry, time!)}
+              <span class="c" role="cell">
+                <TotalCell total={entry.total} />
+              </span>
+              {others.map((column) => cell(entry, column))}
               <span class="ln" role="cell">
                 {lineno}
               </span>
               <span class="src" role="cell">
-                <button class="fnname" onClick={() => ctx.openLine(entry.model.part.id, lineno)}>
-                  {entry.functions.name[entry.index]}
+                <button class="fnname" onClick={open}>
+                  {clean(entry.functions.name[entry.index])}
                 </button>
-                {withFile && <small> {shortName(entry.model.part.name, profile)}</small>}
+                {withFile && <small> {shortName(entry.model.part.name, summary.profile)}</small>}
               </span>
             </div>
           );
@@ -245,10 +139,13 @@ function Table({ ctx, entries, withFile }: { ctx: Context; entries: Entry[]; wit
   );
 }
 
+function underTitle(column: Column): string {
+  return column.id === "activity" ? "of all" : column.title;
+}
+
 function useTotals(ctx: Context): Totals | null {
   const { stack_count } = ctx.summary.value;
-  return usePart<Totals | null>(ctx, "totals", async () => (stack_count ? functionTotals(await ctx.stacks()) : null))
-    .value;
+  return usePart(ctx, "totals", stack_count ? async () => functionTotals(await ctx.stacks()) : null).value;
 }
 
 /** Below a file's lines. */
@@ -281,7 +178,11 @@ function FunctionsView({ ctx }: { ctx: Context }) {
   );
   const entries = (loaded.value ?? []).flatMap((model) => entriesOf(model, totals));
   if (loaded.value && !entries.length)
-    return <Nothing title="No function was sampled">All time and memory is on lines outside of functions.</Nothing>;
+    return (
+      <Nothing title="No function was sampled">
+        <p>All time and memory is on lines outside of functions.</p>
+      </Nothing>
+    );
   return (
     <section class="fnt" aria-label="Functions">
       <Table ctx={ctx} entries={entries} withFile />

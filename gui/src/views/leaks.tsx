@@ -1,11 +1,12 @@
 /** Lines whose memory grows and is not given back: how likely it is a leak, how fast, and the course of their own memory. */
-import "./leaks.css";
 import { course } from "../charts/ruler.tsx";
 import type { FilePart, FileRow, Leak, Point } from "../format/parts.ts";
 import { shortName } from "../model/names.ts";
 import { memory, percent, plural, shortMemory, shortTime } from "../model/numbers.ts";
 import type { Context } from "../state/context.ts";
-import { Nothing, usePart } from "./part.tsx";
+import { usePart } from "../state/part.ts";
+import { Nothing } from "./problem.tsx";
+import type { Tab } from "./tabs.ts";
 
 const SHOWN = 50;
 const WIDTH = 300;
@@ -16,7 +17,7 @@ interface Suspect {
   leak: Leak;
 }
 
-export function Leaks({ ctx }: { ctx: Context }) {
+function Leaks({ ctx }: { ctx: Context }) {
   const summary = ctx.summary.value;
   const suspects: Suspect[] = summary.files
     .flatMap((file) => file.leaks.map((leak) => ({ file, leak })))
@@ -24,14 +25,14 @@ export function Leaks({ ctx }: { ctx: Context }) {
   if (suspects.length === 0) return <NoLeaks memory={summary.profile.memory} growth={summary.profile.growth_rate} />;
   return (
     <section class="leaks" aria-label="Leaks">
-      <p class="note">
+      <p class="q">
         {`${plural(suspects.length, "line")} may leak, likeliest first. `}
         What the program keeps on purpose to its end, a cache or a result, looks the same.
       </p>
       {suspects.slice(0, SHOWN).map((suspect) => (
         <LeakBlock key={`${suspect.file.id}:${suspect.leak.lineno}`} ctx={ctx} {...suspect} />
       ))}
-      {suspects.length > SHOWN && <p class="note">{`and ${plural(suspects.length - SHOWN, "line")} more`}</p>}
+      {suspects.length > SHOWN && <p class="q">{`and ${plural(suspects.length - SHOWN, "line")} more`}</p>}
     </section>
   );
 }
@@ -112,7 +113,7 @@ function LeakBlock({ ctx, file, leak }: Suspect & { ctx: Context }) {
 
 function OwnMemory({ points, end }: { points: Point[]; end: number }) {
   const peak = points.reduce((most, [, mb]) => Math.max(most, mb), 0);
-  if (!(peak > 0) || !(end > 0)) return <p class="note">The course of its memory was not recorded.</p>;
+  if (!(peak > 0) || !(end > 0)) return <p class="q">The course of its memory was not recorded.</p>;
   const line = course(points, [0, end], WIDTH, peak, HEIGHT)
     .map(([x, y], i) => `${i === 0 ? "M" : "L"}${x!.toFixed(1)} ${y!.toFixed(1)}`)
     .join("");
@@ -130,3 +131,11 @@ function OwnMemory({ points, end }: { points: Point[]; end: number }) {
     </figure>
   );
 }
+
+export const leaksTab: Tab = {
+  id: "leaks",
+  title: () => "Leaks",
+  count: (summary) => summary.files.reduce((sum, file) => sum + file.leaks.length, 0),
+  available: () => true,
+  View: Leaks,
+};

@@ -61,7 +61,7 @@ function TimeCell({ columns, slot, scales }: CellProps) {
 }
 
 /** A dot where a number would be. */
-function Pad({ bar }: { bar: number }) {
+export function Pad({ bar }: { bar: number }) {
   return (
     <>
       <i class="pad" style={{ width: `${bar}px` }} />
@@ -144,9 +144,13 @@ const hints: Partial<Record<ColumnId, (props: CellProps) => string>> = {
   },
 };
 
-export function Cell({ column, ...props }: CellProps & { column: Column }) {
+export function Cell({
+  column,
+  role = "gridcell",
+  ...props
+}: CellProps & { column: Column; role?: "gridcell" | "cell" }) {
   return (
-    <span class={`c ${column.id}`} role="gridcell" title={props.slot < 0 ? undefined : hints[column.id]?.(props)}>
+    <span class={`c ${column.id}`} role={role} title={props.slot < 0 ? undefined : hints[column.id]?.(props)}>
       {props.slot < 0 ? null : cells[column.id](props)}
     </span>
   );

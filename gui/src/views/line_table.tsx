@@ -9,7 +9,7 @@ import { memoryScale, timeScale } from "../model/scale.ts";
 import { shareOf } from "../model/rank.ts";
 import { placeKey, type Context } from "../state/context.ts";
 import { togglePeek } from "../state/store.ts";
-import { isPrinting, viewport } from "../state/viewport.ts";
+import { isPrinting, rowsSeen, viewport } from "../state/viewport.ts";
 import { LineRow, type Scales } from "./line_row.tsx";
 import { Peek } from "./peek.tsx";
 
@@ -20,7 +20,7 @@ const PRINTED_MAX = 2000;
 const PEEK_HEIGHT = 220;
 
 export function pageScales(ctx: Context): Scales {
-  const summary = ctx.summary.value;
+  const summary = ctx.shown.value;
   const hottest = summary.hot[0];
   return {
     time: timeScale(hottest ? shareOf(summary, hottest).percent : 0),
@@ -62,7 +62,10 @@ export function LineTable({ ctx, model, shown }: TableProps) {
     });
     return new Offsets(rows.length, height, extras);
   }, [rows, peeks, heights.value, height]);
-  const drawn = useWindow(body, offsets);
+  const drawn = useWindow(body, offsets, (first, last) => {
+    // In the file's order the first and the last row tell what is between.
+    rowsSeen.value = sorted ? null : { file, first: rows[first] ?? 0, last: rows[last] ?? 0 };
+  });
   useReveal(ctx, model, rows, offsets, body);
 
   const selected = ctx.selection.value?.file === file ? ctx.selection.value.lineno : 0;
@@ -145,13 +148,16 @@ function useRows(ctx: Context, model: FileModel): number[] {
 }
 
 /** What of the table is in the window; changes only when other rows come into it. */
-function useWindow(body: RefObject<HTMLElement | null>, offsets: Offsets) {
+function useWindow(body: RefObject<HTMLElement | null>, offsets: Offsets, see: (first: number, last: number) => void) {
   const current = useSignal(offsets);
   const drawn = useSignal(windowOf(offsets, 0, viewport.peek().height));
   current.value = offsets;
   const look = () => {
     if (!body.current) return;
-    const next = windowOf(current.peek(), -body.current.getBoundingClientRect().top, viewport.peek().height);
+    const scroll = -body.current.getBoundingClientRect().top;
+    const { height } = viewport.peek();
+    const next = windowOf(current.peek(), scroll, height);
+    if (scroll < next.height && scroll + height > 0) see(next.first, next.last);
     const was = drawn.peek();
     if (next.start !== was.start || next.end !== was.end || next.y !== was.y || next.height !== was.height)
       drawn.value = next;

@@ -1,9 +1,11 @@
 /** The tab of lines: one file, or all of them below each other. */
 import { useMemo } from "preact/hooks";
 import { filters, fileModel, type Filter } from "../model/lines.ts";
+import { partInRange } from "../model/range.ts";
 import { shownColumns, type Column } from "../model/columns.ts";
 import { nameParts, shortName } from "../model/names.ts";
-import { percent, shortMemory, shortTime } from "../model/numbers.ts";
+import { percent, shortTime } from "../model/numbers.ts";
+import { scaleText } from "../model/scale.ts";
 import { currentFile, placeKey, type Context } from "../state/context.ts";
 import { usePart } from "../state/part.ts";
 import { isNarrow } from "../state/viewport.ts";
@@ -36,10 +38,16 @@ function LinesView({ ctx }: { ctx: Context }) {
 
 function FileSection({ ctx, id }: { ctx: Context; id: number }) {
   const summary = ctx.summary.value;
-  const row = summary.files.find((file) => file.id === id)!;
-  const loaded = usePart(ctx, `file ${id}`, async () => fileModel(await ctx.file(id)));
+  const row = ctx.shown.value.files.find((file) => file.id === id) ?? summary.files.find((file) => file.id === id)!;
+  const loaded = usePart(ctx, `file ${id}`, () => ctx.file(id));
+  const times = ctx.times.value;
+  const inRange = times !== null;
+  const shown = useMemo(() => shownColumns(summary, isNarrow.value, inRange), [summary, isNarrow.value, inRange]);
+  const model = useMemo(
+    () => loaded.value && fileModel(times ? partInRange(loaded.value, times) : loaded.value),
+    [loaded.value, times],
+  );
   const folded = ctx.folded.value.has(id);
-  const shown = useMemo(() => shownColumns(summary, isNarrow.value), [summary, isNarrow.value]);
   const name = shortName(row.name, summary.profile);
   const time = row.cpu_python_sec + row.cpu_native_sec + row.system_sec;
   const fold = () => {
@@ -57,7 +65,7 @@ function FileSection({ ctx, id }: { ctx: Context; id: number }) {
         <span class="q">
           {percent(row.percent_cpu_time)} of time{" "}
           <span class="o">
-            ({shortTime(time)} of {shortTime(summary.profile.total_time_sec)})
+            ({shortTime(time)} of {shortTime(ctx.shown.value.profile.total_time_sec)})
           </span>
         </span>
         <FilterChoice ctx={ctx} />
@@ -82,23 +90,36 @@ function FileSection({ ctx, id }: { ctx: Context; id: number }) {
         </button>
       </div>
       {!folded && loaded.error && !loaded.value && <Problem error={loaded.error} />}
-      {!folded && loaded.value && (
+      {!folded && times && <RangeNote ctx={ctx} />}
+      {!folded && model && (
         <>
           <div
             class="grid"
             role="grid"
             tabIndex={0}
             aria-label={`Lines of ${name}`}
-            aria-rowcount={loaded.value.texts.length}
+            aria-rowcount={model.texts.length}
             aria-activedescendant={selection?.file === id ? `L${placeKey(selection).replace(":", "-")}` : undefined}
           >
             <Head ctx={ctx} shown={shown} file={nameParts(name)[1]} />
-            <LineTable ctx={ctx} model={loaded.value} shown={shown} />
+            <LineTable ctx={ctx} model={model} shown={shown} />
           </div>
-          <FunctionTable ctx={ctx} model={loaded.value} />
+          <FunctionTable ctx={ctx} model={model} />
         </>
       )}
     </section>
+  );
+}
+
+/** Whatever is shown is of the range, and what no range can tell is not shown. */
+function RangeNote({ ctx }: { ctx: Context }) {
+  return (
+    <p class="say">
+      Times here are of the range, counted in call stacks; memory is what was live in it.{" "}
+      <button class="lnk" onClick={() => (ctx.range.value = null)}>
+        Whole run
+      </button>
+    </p>
   );
 }
 
@@ -144,25 +165,32 @@ function Head({ ctx, shown, file }: { ctx: Context; shown: Column[]; file: strin
     ctx.sort.value =
       sorted === column.id ? { column: column.id, descending: !descending } : { column: column.id, descending: true };
   };
-  const groups: { group: string; span: number }[] = [];
+  const reset = () => (ctx.sort.value = { column: null, descending: true });
+  const groups: { group: string; span: number; first: Column }[] = [];
   for (const column of shown) {
     const last = groups.at(-1);
     if (last?.group === column.group) last.span++;
-    else groups.push({ group: column.group, span: 1 });
+    else groups.push({ group: column.group, span: 1, first: column });
   }
   const scale = (column: Column) => {
     if (column.id === "time") return `0–${scales.time}%`;
-    return column.id === "peak" ? `peak 0–${shortMemory(scales.memory).replace(".0", "")}` : column.title;
+    return column.id === "peak" ? `peak ${scaleText(scales.memory)}` : column.title;
   };
   return (
     <div class="hd" role="rowgroup">
       <div class="hr" role="presentation" aria-hidden="true">
-        {groups.map(({ group, span }) => (
-          <span key={group} class="sc" style={{ gridColumn: `span ${span}` }}>
-            {group}
+        {groups.map(({ group, span, first }) => (
+          <span key={group} style={{ gridColumn: `span ${span}` }} class={first.id}>
+            <button class={sorted === first.id ? "sc on" : "sc"} tabIndex={-1} onClick={() => sort(first)}>
+              {group}
+            </button>
           </span>
         ))}
-        <span class="sc code">line profile (click to reset order)</span>
+        <span class="code">
+          <button class="sc" tabIndex={-1} onClick={reset}>
+            line profile (click to reset order)
+          </button>
+        </span>
       </div>
       <div class="hr" role="row">
         {shown.map((column) => (
@@ -192,7 +220,7 @@ function Head({ ctx, shown, file }: { ctx: Context; shown: Column[]; file: strin
             class="reset"
             title="As in the file"
             aria-label={`line profile of ${file}: reset order`}
-            onClick={() => (ctx.sort.value = { column: null, descending: true })}
+            onClick={reset}
           >
             {file}
           </button>

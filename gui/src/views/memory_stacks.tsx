@@ -1,8 +1,9 @@
 /** Memory stacks: what was allocated and not gone again at once, by the stack that allocated it. */
 import { memory } from "../model/numbers.ts";
 import type { Context } from "../state/context.ts";
-import { Nothing } from "./part.tsx";
+import { Nothing } from "./problem.tsx";
 import { StackView, type StackKind } from "./stacks.tsx";
+import type { Tab } from "./tabs.ts";
 
 const memoryStacks: StackKind = {
   id: "memory_stacks",
@@ -12,7 +13,7 @@ const memoryStacks: StackKind = {
   load: (ctx) => ctx.memoryStacks(),
 };
 
-export function MemoryStacks({ ctx }: { ctx: Context }) {
+function MemoryStacks({ ctx }: { ctx: Context }) {
   const { profile, memory_stack_count } = ctx.summary.value;
   if (memory_stack_count > 0) return <StackView ctx={ctx} kind={memoryStacks} />;
   if (!profile.memory) {
@@ -32,3 +33,10 @@ export function MemoryStacks({ ctx }: { ctx: Context }) {
     </Nothing>
   );
 }
+
+export const memoryStacksTab: Tab = {
+  id: memoryStacks.id,
+  title: () => "Memory stacks",
+  available: () => true,
+  View: MemoryStacks,
+};

@@ -7,6 +7,7 @@ import { plural } from "../model/numbers.ts";
 import { timeScale } from "../model/scale.ts";
 import { currentFile, type Context } from "../state/context.ts";
 import { usePart } from "../state/part.ts";
+import { rowsSeen } from "../state/viewport.ts";
 
 const WIDTH = 180;
 const HEIGHT_MAX = 480;
@@ -18,7 +19,7 @@ export function Minimap({ ctx }: { ctx: Context }) {
   const id = currentFile(ctx);
   const loaded = usePart(ctx, `minimap ${id}`, async () => (id === null ? null : fileModel(await ctx.file(id))));
   const model = loaded.value;
-  if (id === null || !model || ctx.route.value.tab !== "lines") return null;
+  if (id === null || !model) return null;
   const name = nameParts(shortName(model.part.name, ctx.summary.value.profile))[1];
   return (
     <>
@@ -33,6 +34,7 @@ export function Minimap({ ctx }: { ctx: Context }) {
 }
 
 function Map({ ctx, model, file }: { ctx: Context; model: FileModel; file: number }) {
+  const seen = rowsSeen.value?.file === file ? rowsSeen.value : null;
   const svg = useRef<SVGSVGElement>(null);
   const rows = model.texts.length;
   const pitch = Math.min(3, HEIGHT_MAX / rows);
@@ -55,6 +57,15 @@ function Map({ ctx, model, file }: { ctx: Context; model: FileModel; file: numbe
   };
   return (
     <svg ref={svg} class="mm" width={WIDTH} height={height} onClick={jump} aria-hidden="true">
+      {seen && (
+        <rect
+          class="vp"
+          x={0.5}
+          y={seen.first * pitch}
+          width={WIDTH - 1}
+          height={Math.max(2, (seen.last + 1 - seen.first) * pitch)}
+        />
+      )}
       <path class="tx" d={dashes.join("")} stroke-width={Math.max(0.5, pitch / 3)} />
       {lines.row.map((row, slot) => {
         const percent = percentOf(lines, slot);

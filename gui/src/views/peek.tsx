@@ -3,12 +3,12 @@ import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { PlainBar } from "../charts/bar.tsx";
 import { spanNs } from "../charts/spark.tsx";
-import type { StacksPart } from "../format/parts.ts";
-import { around } from "../model/callers.ts";
+import { chainsTo, nativeBelow } from "../model/callers.ts";
 import { areaPath } from "../model/bars.ts";
 import { lineno, percentOf, seconds, value, type FileModel } from "../model/lines.ts";
 import { nameParts, shortName } from "../model/names.ts";
 import { count, percent, plural, rate, shortMemory, shortTime } from "../model/numbers.ts";
+import { readTree } from "../model/tree.ts";
 import { waitList } from "../model/waits.ts";
 import { placeKey, type Context } from "../state/context.ts";
 import { usePart } from "../state/part.ts";
@@ -107,8 +107,8 @@ function TimeOf({ model, slot }: { model: FileModel; slot: number }) {
         )}
         {utilization > 0 && (
           <>
-            <span class="q">processors used</span>
-            <span class="pm">{percent(100 * utilization)} of those there are</span>
+            <span class="q">processors</span>
+            <span class="pm">{percent(100 * utilization)} of all</span>
           </>
         )}
       </div>
@@ -120,10 +120,11 @@ function TimeOf({ model, slot }: { model: FileModel; slot: number }) {
 function CalledBy({ ctx, model, row }: { ctx: Context; model: FileModel; row: number }) {
   const { profile, stack_count, files } = ctx.summary.value;
   const number = lineno(model, row);
-  const stacks = usePart<StacksPart | null>(ctx, "stacks", () => (stack_count ? ctx.stacks() : Promise.resolve(null)));
+  const stacks = usePart(ctx, "tree", stack_count ? async () => readTree(await ctx.stacks()) : null);
   if (!stack_count) return <Block title="called by">{<p class="q">The profile has no stacks.</p>}</Block>;
   if (!stacks.value) return <Block title="called by">{<p class="q">{stacks.error?.message ?? "…"}</p>}</Block>;
-  const { chains, below } = around(stacks.value, model.part.name, number);
+  const chains = chainsTo(stacks.value, model.part.name, number);
+  const below = nativeBelow(stacks.value, model.part.name, number);
   const largest = Math.max(0, ...chains.map((chain) => chain.percent), ...below.map((entry) => entry.percent));
   const open = (file: string, line: number) => {
     const found = files.find((entry) => entry.name === file);
@@ -184,8 +185,8 @@ function WaitsAndTasks({ model, slot }: { model: FileModel; slot: number }) {
                   <i />
                   {wait.word}
                 </span>
+                <span />
                 <span class="t">{shortTime(wait.sec)}</span>
-                <span class="pm">{wait.meaning}</span>
               </>
             ))}
           </div>
@@ -246,7 +247,7 @@ function MemoryOf({ ctx, model, slot }: { ctx: Context; model: FileModel; slot: 
     ["live at the end", live, live > 0 && live >= allocated * 0.95 ? "never freed" : ""],
     ["copied", copied, copied > 0 ? `${rate(value(lines, "n_copy_mb_s", slot))} MB/s` : ""],
   ];
-  if (total > allocated) rows.push(["asked for in all", total, "with what was gone at once"]);
+  if (total > allocated) rows.push(["asked for in all", total, "also short-lived"]);
   const leak = model.part.leaks.find((entry) => entry.lineno === lineno(model, lines.row[slot]!));
   return (
     <Block title="memory of this line">
@@ -256,13 +257,15 @@ function MemoryOf({ ctx, model, slot }: { ctx: Context; model: FileModel; slot: 
         </p>
       )}
       <div class="kv mem">
-        {rows.map(([word, mb, note]) => (
-          <>
-            <span>{word}</span>
-            <Num text={shortMemory(mb)} />
-            <span class="pm">{note}</span>
-          </>
-        ))}
+        {rows
+          .filter(([, mb]) => mb > 0)
+          .map(([word, mb, note]) => (
+            <>
+              <span>{word}</span>
+              <Num text={shortMemory(mb)} />
+              <span class="pm">{note}</span>
+            </>
+          ))}
       </div>
       {native && <p class="q clip">not by Python: {nameParts(native)[1]}</p>}
       {own > 0 && (

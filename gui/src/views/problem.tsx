@@ -24,6 +24,12 @@ export function Nothing({ title, children }: { title: string; children: Componen
   );
 }
 
+/** In place of a part that is on its way, or not to be had. */
+export function Absent({ error, what }: { error: Error | null; what: string }) {
+  if (error) return <Problem error={error} />;
+  return <p class="say" role="status">{`Loading ${what} …`}</p>;
+}
+
 /** The profile is not empty, and nothing of it is on a line of the user's. */
 export function NoLines({ ctx }: { ctx: Context }) {
   const summary = ctx.summary.value;

@@ -1,5 +1,4 @@
 /** The processes of the run as a tree, and of one of them: what its resident memory is made of, its threads. */
-import "./processes.css";
 import { useMemo } from "preact/hooks";
 import { px } from "../charts/canvas.ts";
 import type { Process, Summary } from "../format/parts.ts";
@@ -9,13 +8,14 @@ import { ending, processRows, waterfall, type ProcessRow } from "../model/proces
 import { clean } from "../model/tree.ts";
 import type { Context } from "../state/context.ts";
 import { kept } from "./kept.ts";
-import { Nothing } from "./part.tsx";
+import { Nothing } from "./problem.tsx";
+import type { Tab } from "./tabs.ts";
 
 /** A profile has 1,001 at the most; a broken one may have more than a page can show. */
 const ROWS_SHOWN = 1001;
 const THREADS_SHOWN = 200;
 
-export function Processes({ ctx }: { ctx: Context }) {
+function Processes({ ctx }: { ctx: Context }) {
   const summary = ctx.summary.value;
   const { processes } = summary.profile;
   const chosen = kept<number | null>(ctx, "processes.pid", null);
@@ -63,7 +63,7 @@ export function Processes({ ctx }: { ctx: Context }) {
           </tbody>
         </table>
         {rows.length > ROWS_SHOWN && (
-          <p class="note">{`and ${plural(rows.length - ROWS_SHOWN, "process", "processes")} more`}</p>
+          <p class="q">{`and ${plural(rows.length - ROWS_SHOWN, "process", "processes")} more`}</p>
         )}
         <Resident process={selected} />
       </div>
@@ -104,7 +104,7 @@ function ProcessLine(props: { row: ProcessRow; end: number; selected: boolean; o
         {shortTime(process.cpu_sec)}
       </td>
       <td class="num">{shortMemory(process.peak_rss_mb)}</td>
-      <td class={process.signal === null ? "note" : "bad"}>{ending(process)}</td>
+      <td class={process.signal === null ? "q" : "bad"}>{ending(process)}</td>
     </tr>
   );
 }
@@ -112,7 +112,7 @@ function ProcessLine(props: { row: ProcessRow; end: number; selected: boolean; o
 function Resident({ process }: { process: Process }) {
   if (process.memory === null) {
     return (
-      <p class="note resident-none">
+      <p class="q resident-none">
         {process.count > 1
           ? "A sum of several processes has no resident memory of its own."
           : "What its resident memory is made of was not measured: profile with --memory."}
@@ -127,7 +127,7 @@ function Resident({ process }: { process: Process }) {
         <div
           role="row"
           key={step.kind}
-          class={step.kind}
+          class={`step-${step.kind}`}
           title={`${step.hint}: ${memory(Math.abs(step.to - step.from))}`}
         >
           <span role="cell">{step.name}</span>
@@ -153,7 +153,7 @@ function Resident({ process }: { process: Process }) {
 function Threads({ summary, process }: { summary: Summary; process: Process }) {
   const own = summary.profile.threads.filter((thread) => thread.pid === process.pid);
   const most = Math.max(1e-9, ...own.slice(0, THREADS_SHOWN).map((thread) => thread.cpu_sec + thread.wait_sec));
-  if (own.length === 0) return <p class="note">No thread of this process was recorded.</p>;
+  if (own.length === 0) return <p class="q">No thread of this process was recorded.</p>;
   return (
     <table class="threads">
       <caption>
@@ -180,23 +180,31 @@ function Threads({ summary, process }: { summary: Summary; process: Process }) {
             <td>{clean(threadName(thread))}</td>
             <td class="life">
               <span class="use">
-                <i class="cpu" style={{ width: percentOf(thread.cpu_sec, most) }} />
-                <i class="wait" style={{ width: percentOf(thread.wait_sec, most) }} />
+                <i class="use-cpu" style={{ width: percentOf(thread.cpu_sec, most) }} />
+                <i class="use-wait" style={{ width: percentOf(thread.wait_sec, most) }} />
               </span>
             </td>
             <td class="num">{shortTime(thread.cpu_sec)}</td>
             <td class="num">{shortTime(thread.wait_sec)}</td>
-            <td class="note">{thread.python ? "Python" : "native code only"}</td>
+            <td class="q">{thread.python ? "Python" : "native code only"}</td>
           </tr>
         ))}
       </tbody>
       {own.length > THREADS_SHOWN && (
         <tfoot>
           <tr>
-            <td class="note" colSpan={5}>{`and ${plural(own.length - THREADS_SHOWN, "thread")} more`}</td>
+            <td class="q" colSpan={5}>{`and ${plural(own.length - THREADS_SHOWN, "thread")} more`}</td>
           </tr>
         </tfoot>
       )}
     </table>
   );
 }
+
+export const processesTab: Tab = {
+  id: "processes",
+  title: () => "Processes",
+  count: (summary) => summary.profile.processes.length,
+  available: () => true,
+  View: Processes,
+};

@@ -2,7 +2,6 @@
  * Call stacks: the icicle, its overview, what is found in it, the selected function, and all of it as a
  * table. Memory stacks are the same view of another part (memory_stacks.tsx).
  */
-import "./stacks.css";
 import { useEffect, useMemo } from "preact/hooks";
 import { Icicle, lookOf, type Look } from "../charts/icicle.tsx";
 import { Overview } from "../charts/overview.tsx";
@@ -13,6 +12,7 @@ import { readLanes, selfBetween } from "../model/lanes.ts";
 import { covering, layout } from "../model/layout.ts";
 import { shortName } from "../model/names.ts";
 import { count, percent, plural, shortTime } from "../model/numbers.ts";
+import { timeScale } from "../model/scale.ts";
 import {
   find,
   fold,
@@ -31,8 +31,11 @@ import {
   type Tree,
 } from "../model/tree.ts";
 import type { Context } from "../state/context.ts";
+import { Dot, Num } from "./bits.tsx";
 import { kept } from "./kept.ts";
-import { Absent, Nothing, usePart } from "./part.tsx";
+import { usePart } from "../state/part.ts";
+import { Absent, Nothing } from "./problem.tsx";
+import type { Tab } from "./tabs.ts";
 
 /** Rows of the table: what a person reads; the rest is told as a number. */
 const TABLE_ROWS = 500;
@@ -49,7 +52,7 @@ export interface StackKind {
   load: (ctx: Context) => Promise<StacksPart>;
 }
 
-export const timeStacks: StackKind = {
+const timeStacks: StackKind = {
   id: "stacks",
   label: "Call stacks by time",
   of: "of time",
@@ -66,7 +69,7 @@ interface Zoom {
 
 const START: Zoom = { root: [], span: null };
 
-export function Stacks({ ctx }: { ctx: Context }) {
+function Stacks({ ctx }: { ctx: Context }) {
   const summary = ctx.summary.value;
   if (summary.stack_count === 0) {
     return (
@@ -82,7 +85,7 @@ export function Stacks({ ctx }: { ctx: Context }) {
 }
 
 /** The stacks in seconds, of the brushed range where there is one. */
-function useTree(ctx: Context, kind: StackKind): { tree: Tree | null; error: Parameters<typeof Absent>[0]["error"] } {
+function useTree(ctx: Context, kind: StackKind): { tree: Tree | null; error: Error | null } {
   const summary = ctx.summary.value;
   const range = kind.id === "stacks" ? ctx.range.value : null;
   const part = usePart(ctx, kind.id, () => kind.load(ctx));
@@ -141,6 +144,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
   const whole = tree.total[0]!;
   if (whole <= 0) return <EmptyRange ctx={ctx} />;
 
+  const timed = kind.id === "stacks";
   const share = (node: number) => percent((100 * tree.total[node]!) / whole);
   const describe = (node: number) => {
     if (node === 0) return `${share(0)} ${kind.of}, ${kind.amount(whole)}`;
@@ -150,8 +154,9 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
     const self = tree.self[node]! > 0 ? `, self ${kind.amount(tree.self[node]!)}` : "";
     return `${where}${share(node)} ${kind.of}, ${kind.amount(tree.total[node]!)}${self}`;
   };
+  const showBox = (node: number) => (zoom.value = { root: keyPath(tree, node), span: null });
   const zoomTo = (node: number) => {
-    zoom.value = { root: keyPath(tree, node), span: null };
+    showBox(node);
     if (node !== 0) chosen.value = keyPath(tree, node);
   };
   const onSpan = (next: Span) => {
@@ -160,7 +165,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
   };
   const onBack = () => {
     if (query.value !== "") query.value = "";
-    else if (root !== 0) zoomTo(tree.parent[root]!);
+    else if (root !== 0) showBox(tree.parent[root]!);
     else if (zoom.value.span !== null) zoom.value = START;
     else chosen.value = [];
   };
@@ -171,21 +176,37 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
   const select = (node: number) => (chosen.value = keyPath(tree, node));
 
   return (
-    <section class="stacks combined-stacks-section" aria-label={kind.label}>
+    <section class={`stacks combined-stacks-section${timed ? "" : " by-memory"}`} aria-label={kind.label}>
       <div class="toolbar">
         <span class="seg" role="group" aria-label="What the boxes are as wide as">
-          <button aria-pressed={kind.id === "stacks"} onClick={() => ctx.openTab("stacks")}>
+          <button
+            class={kind.id === "stacks" ? "on" : undefined}
+            aria-pressed={kind.id === "stacks"}
+            onClick={() => ctx.openTab("stacks")}
+          >
             CPU
           </button>
-          <button aria-pressed={kind.id === "memory_stacks"} onClick={() => ctx.openTab("memory_stacks")}>
+          <button
+            class={kind.id === "memory_stacks" ? "on" : undefined}
+            aria-pressed={kind.id === "memory_stacks"}
+            onClick={() => ctx.openTab("memory_stacks")}
+          >
             Memory
           </button>
         </span>
         <span class="seg" role="group" aria-label="Which frames are shown">
-          <button aria-pressed={!yours.value} onClick={() => (yours.value = false)}>
+          <button
+            class={yours.value ? undefined : "on"}
+            aria-pressed={!yours.value}
+            onClick={() => (yours.value = false)}
+          >
             all frames
           </button>
-          <button aria-pressed={yours.value} onClick={() => (yours.value = true)}>
+          <button
+            class={yours.value ? "on" : undefined}
+            aria-pressed={yours.value}
+            onClick={() => (yours.value = true)}
+          >
             yours
           </button>
         </span>
@@ -200,7 +221,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
             if (event.key === "Escape") query.value = "";
           }}
         />
-        <span class="note" role="status">
+        <span class="q" role="status">
           {found && (
             <>
               <b>{count(found.boxes)}</b> {found.boxes === 1 ? "box" : "boxes"},{" "}
@@ -208,7 +229,7 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
             </>
           )}
         </span>
-        <Key />
+        <Key timed={timed} />
         <button
           class="btn"
           aria-pressed={asTable.value}
@@ -218,15 +239,15 @@ export function StackView({ ctx, kind }: { ctx: Context; kind: StackKind }) {
           As table
         </button>
       </div>
-      {kind.id === "stacks" && <RangeNote ctx={ctx} />}
+      {timed && <RangeNote ctx={ctx} />}
       <Crumbs tree={tree} root={root} onZoom={zoomTo} text={root === 0 ? kind.amount(whole) : describe(root)} />
       {asTable.value ? (
         <FunctionTable {...{ ctx, kind, tree, rows, whole, select, most: TABLE_ROWS }} />
       ) : (
         <>
-          <Overview {...{ tree, at, found, span, theme: ctx.theme.value, onSpan }} />
+          <Overview {...{ tree, at, found, span, timed, theme: ctx.theme.value, onSpan }} />
           <Icicle
-            {...{ tree, at, found, span, root, selected, share, describe, onSpan, onBack }}
+            {...{ tree, at, found, span, timed, root, selected, share, describe, onSpan, onBack }}
             query={query.value}
             theme={ctx.theme.value}
             label={kind.label}
@@ -261,10 +282,10 @@ const legend: readonly [look: Look, text: string][] = [
   ["waiting", "waiting"],
 ];
 
-function Key() {
+function Key({ timed }: { timed: boolean }) {
   return (
     <span class="key">
-      {legend.map(([look, text]) => (
+      {(timed ? legend : legend.slice(0, -1)).map(([look, text]) => (
         <span key={look}>
           <i class={`look-${look}`} />
           {text}
@@ -275,7 +296,7 @@ function Key() {
 }
 
 /** That numbers are of a part of the run, and the way back. */
-export function RangeNote({ ctx }: { ctx: Context }) {
+function RangeNote({ ctx }: { ctx: Context }) {
   const range = ctx.range.value;
   if (range === null) return null;
   return (
@@ -307,7 +328,7 @@ function Crumbs(props: { tree: Tree; root: number; text: string; onZoom: (node: 
           </button>
         );
       })}
-      <span class="note">{props.text}</span>
+      <span class="q">{props.text}</span>
       <span class="crumb-keys">
         <kbd>Esc</kbd> one level out <kbd>+</kbd> <kbd>−</kbd> <kbd>0</kbd> zoom, arrows move
       </span>
@@ -337,7 +358,7 @@ function Selected(props: {
     return (
       <div class="selected">
         <h5>selected</h5>
-        <p class="note">Nothing: click a box, or move there with the arrow keys.</p>
+        <p class="q">Nothing: click a box, or move there with the arrow keys.</p>
       </div>
     );
   }
@@ -345,7 +366,7 @@ function Selected(props: {
   const row = (text: string, value: number) => (
     <>
       <span>{text}</span>
-      <span class="num">{percent((100 * value) / whole)}</span>
+      <Num text={percent((100 * value) / whole)} />
       <span class="num">{kind.amount(value)}</span>
     </>
   );
@@ -375,6 +396,9 @@ function Selected(props: {
   );
 }
 
+/** What would round to nothing is a dot: there is something. */
+const Share = ({ value }: { value: number }) => (value < 0.05 ? <Dot /> : <Num text={percent(value)} />);
+
 function FunctionTable(props: {
   ctx: Context;
   kind: StackKind;
@@ -386,10 +410,11 @@ function FunctionTable(props: {
 }) {
   const { ctx, kind, tree, rows, whole, most, select } = props;
   const { profile } = ctx.summary.value;
-  const largest = rows.reduce((most, row) => Math.max(most, row.self), 0) || 1;
+  const share = (value: number) => (100 * value) / whole;
+  const scale = timeScale(share(rows.reduce((most, row) => Math.max(most, row.self), 0)));
   const left = rows.length - most;
-  const bar = (look: string, share: number) => (
-    <i class={`share look-${look}`} style={{ width: px(Math.round(96 * Math.min(1, share))) }} aria-hidden="true" />
+  const bar = (look: string, part: number) => (
+    <i class={`share look-${look}`} style={{ width: px(Math.round(96 * Math.min(1, part))) }} aria-hidden="true" />
   );
   return (
     <div class={most === SHORT_ROWS ? "in-view short" : "in-view"}>
@@ -398,7 +423,7 @@ function FunctionTable(props: {
         <thead>
           <tr>
             <th scope="col" colSpan={2}>
-              self
+              self 0–{scale}%
             </th>
             <th scope="col" colSpan={2}>
               total 0–100%
@@ -415,13 +440,13 @@ function FunctionTable(props: {
             };
             return (
               <tr key={row.node} class="flame-segment">
-                <td>{bar(lookOf(tree, row.node), row.self / largest)}</td>
+                <td>{bar(lookOf(tree, row.node, kind.id === "stacks"), share(row.self) / scale)}</td>
                 <td class="num" title={kind.amount(row.self)}>
-                  {percent((100 * row.self) / whole)}
+                  <Share value={share(row.self)} />
                 </td>
                 <td>{bar("total", row.total / whole)}</td>
                 <td class="num" title={kind.amount(row.total)}>
-                  {percent((100 * row.total) / whole)}
+                  <Share value={share(row.total)} />
                 </td>
                 <td class="mono">
                   <button onClick={open} title={file === null ? "Select it" : "Show its lines"}>
@@ -433,7 +458,14 @@ function FunctionTable(props: {
           })}
         </tbody>
       </table>
-      {left > 0 && <p class="note more">{`and ${plural(left, "function")} more`}</p>}
+      {left > 0 && <p class="q more">{`and ${plural(left, "function")} more`}</p>}
     </div>
   );
 }
+
+export const stacksTab: Tab = {
+  id: timeStacks.id,
+  title: () => "Call stacks",
+  available: () => true,
+  View: Stacks,
+};

@@ -74,6 +74,28 @@ function TimeBlock({ summary }: { summary: Summary }) {
   );
 }
 
+/** Of a range the course tells how high it went, and no more. */
+function RangeMemory({ summary, peak }: { summary: Summary; peak: number }) {
+  const all = summary.profile.max_footprint_mb;
+  return (
+    <div class="blk">
+      <h2>
+        <span>Memory in this range</span>
+        <span>
+          <b>{shortMemory(peak)}</b> of {shortMemory(all)} at the peak
+        </span>
+      </h2>
+      <StackedBar
+        label="Memory in this range"
+        parts={[
+          memoryPart("here", "highest here", peak, all, "b-mpy"),
+          memoryPart("rest", "to the peak", all - peak, all, "b-file"),
+        ]}
+      />
+    </div>
+  );
+}
+
 function MemoryBlock({ summary }: { summary: Summary }) {
   const { profile } = summary;
   const peak = profile.max_footprint_mb;
@@ -113,10 +135,14 @@ export function SummaryBars({ ctx }: { ctx: Context }) {
   const { memory, max_footprint_mb } = summary.profile;
   return (
     <section class="sum" aria-label="Summary">
-      <TimeBlock summary={summary} />
+      <TimeBlock summary={ctx.shown.value} />
       {memory && max_footprint_mb > 0 && (
         <>
-          <MemoryBlock summary={summary} />
+          {ctx.times.value ? (
+            <RangeMemory summary={summary} peak={ctx.shown.value.profile.max_footprint_mb} />
+          ) : (
+            <MemoryBlock summary={summary} />
+          )}
           <Footprint ctx={ctx} />
         </>
       )}

@@ -3,8 +3,13 @@ import type { ComponentType } from "preact";
 import type { Summary } from "../format/parts.ts";
 import type { Context } from "../state/context.ts";
 import { functionsTab } from "./functions.tsx";
+import { leaksTab } from "./leaks.tsx";
 import { linesTab } from "./lines.tsx";
+import { memoryStacksTab } from "./memory_stacks.tsx";
 import { notesTab } from "./notes.tsx";
+import { processesTab } from "./processes.tsx";
+import { stacksTab } from "./stacks.tsx";
+import { timelineTab } from "./timeline.tsx";
 
 export interface Tab {
   /** In the address, too: never changes. */
@@ -16,4 +21,13 @@ export interface Tab {
   View: ComponentType<{ ctx: Context }>;
 }
 
-export const tabs: Tab[] = [linesTab, functionsTab, notesTab];
+export const tabs: Tab[] = [
+  linesTab,
+  functionsTab,
+  stacksTab,
+  timelineTab,
+  memoryStacksTab,
+  processesTab,
+  leaksTab,
+  notesTab,
+];

@@ -1,5 +1,4 @@
 /** What each thread did when, and what the lines and threads of a chosen range took. */
-import "./timeline.css";
 import { useMemo } from "preact/hooks";
 import { px, type Span } from "../charts/canvas.ts";
 import { Lanes, type Spot } from "../charts/lanes.tsx";
@@ -12,12 +11,14 @@ import { percent, plural, shortTime } from "../model/numbers.ts";
 import { nodeName, readTree, type Tree } from "../model/tree.ts";
 import type { Context } from "../state/context.ts";
 import { kept } from "./kept.ts";
-import { Absent, Nothing, usePart } from "./part.tsx";
+import { usePart } from "../state/part.ts";
+import { Absent, Nothing } from "./problem.tsx";
+import type { Tab } from "./tabs.ts";
 
 const LINES_SHOWN = 30;
 const THREADS_SHOWN = 100;
 
-export function Timeline({ ctx }: { ctx: Context }) {
+function Timeline({ ctx }: { ctx: Context }) {
   if (ctx.summary.value.run_count > 0) return <TimelineView ctx={ctx} />;
   return (
     <Nothing title="There is no timeline">
@@ -106,7 +107,7 @@ function TimelineView({ ctx }: { ctx: Context }) {
           onOpen={openSpot}
         />
       )}
-      <p class="note tl-foot">
+      <p class="q tl-foot">
         Running is full height, waiting half. What a moment was is told by the function’s name, of your own lines by
         what they mostly did; exact sums by cause are in the line table.
       </p>
@@ -122,7 +123,7 @@ function RangeText({ ctx, whole }: { ctx: Context; whole: Span }) {
   const range = ctx.range.value;
   if (range === null) {
     return (
-      <span class="note">
+      <span class="q">
         <b>{shortTime(whole[1])}</b> in all; drag to look at a range, <kbd>Ctrl</kbd> and the wheel zoom
       </span>
     );
@@ -132,7 +133,7 @@ function RangeText({ ctx, whole }: { ctx: Context; whole: Span }) {
       <b role="status">
         {shortTime(range[0])} – {shortTime(range[1])}
       </b>
-      <span class="note">
+      <span class="q">
         {shortTime(range[1] - range[0])} of {shortTime(whole[1])}; every number below is of this range
       </span>
       <button class="btn" onClick={() => (ctx.range.value = null)}>
@@ -197,7 +198,7 @@ function RangeLines(props: {
       <td class="num">{percent((100 * line.seconds) / (use.seconds || 1))}</td>
       <td class="num">{shortTime(line.seconds)}</td>
       {line.frame < 0 ? (
-        <td class="note" colSpan={2}>
+        <td class="q" colSpan={2}>
           elsewhere: on no line of yours
         </td>
       ) : (
@@ -231,8 +232,8 @@ function RangeLines(props: {
         </thead>
         <tbody>{use.lines.slice(0, LINES_SHOWN).map(row)}</tbody>
       </table>
-      {use.lines.length === 0 && <p class="note">Nothing was sampled in this range.</p>}
-      {left > 0 && <p class="note">{`and ${plural(left, "line")} more`}</p>}
+      {use.lines.length === 0 && <p class="q">Nothing was sampled in this range.</p>}
+      {left > 0 && <p class="q">{`and ${plural(left, "line")} more`}</p>}
     </div>
   );
 }
@@ -275,7 +276,7 @@ function RangeThreads({ summary, use }: { summary: Summary; use: RangeUse }) {
           })}
         </tbody>
       </table>
-      {left > 0 && <p class="note">{`and ${plural(left, "thread")} more`}</p>}
+      {left > 0 && <p class="q">{`and ${plural(left, "thread")} more`}</p>}
     </div>
   );
 }
@@ -342,7 +343,14 @@ function LaneTable(props: { rows: readonly LaneRow[]; tree: Tree; place: (node: 
           })}
         </tbody>
       </table>
-      {all.length > THREADS_SHOWN && <p class="note">{`and ${plural(all.length - THREADS_SHOWN, "thread")} more`}</p>}
+      {all.length > THREADS_SHOWN && <p class="q">{`and ${plural(all.length - THREADS_SHOWN, "thread")} more`}</p>}
     </div>
   );
 }
+
+export const timelineTab: Tab = {
+  id: "timeline",
+  title: () => "Timeline",
+  available: () => true,
+  View: Timeline,
+};

@@ -1,11 +1,14 @@
 /** The verdict, in words; places in it lead to their lines. */
+import { shortTime } from "../model/numbers.ts";
 import { verdict } from "../model/verdict.ts";
 import type { Context } from "../state/context.ts";
 
 export function Verdict({ ctx }: { ctx: Context }) {
+  const times = ctx.times.value;
   return (
     <p class="verdict">
-      {verdict(ctx.summary.value).map((word, index) => {
+      {times && `${shortTime(times.range[0])} to ${shortTime(times.range[1])}: `}
+      {verdict(ctx.shown.value, times !== null).map((word, index) => {
         const { file, lineno } = word;
         if (file !== undefined && lineno !== undefined)
           return (
