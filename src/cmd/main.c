@@ -53,7 +53,10 @@ bool cmd_parse(struct options *options, enum option_verb verb, char *const *word
 {
     struct err err;
     options_init(options);
-    if (options_parse(options, verb, words, &err)) {
+    int rc = options_parse(options, verb, words, &err);
+    if (options->warnings.len)
+        fputs(options->warnings.data, stderr);
+    if (rc) {
         fprintf(stderr, "scalene %s: error: %s\n", verb_table[verb].name, err.text);
         *status = EXIT_USAGE;
         return true;

@@ -4,8 +4,9 @@
  */
 #include "cmd/options.h"
 
-#include "base/buf.h"
+#include "cmd/nearest.h"
 #include "launch/target.h"
+#include "serve/server.h"
 
 #include <errno.h>
 #include <math.h>
@@ -20,6 +21,7 @@ struct parser {
     char *const *words;
     size_t at;
     bool program_seen;
+    struct buf late; /* options of ours that stood behind the program */
     struct err *err;
 };
 
@@ -192,8 +194,9 @@ static int take(struct parser *parser, const struct option *option, const char *
     if (takes_value(option) && !text) {
         const char *next = parser->words[parser->at];
         if (!can_be_value(next) || !strcmp(next, "---"))
-            return err_set(parser->err, "argument %s: expected one argument",
-                           shown(option, name, sizeof name));
+            return err_set(parser->err, "argument %s: expected one argument%s",
+                           shown(option, name, sizeof name),
+                           parser->program_seen ? "; the program's own options go after ---" : "");
         text = next;
         parser->at++;
     } else if (!takes_value(option) && text) {
@@ -241,8 +244,7 @@ static int parse_long(struct parser *parser, const char *word)
     }
     int rc = 1;
     if (match.count > 1) {
-        rc = err_set(parser->err, "ambiguous option: %s could match %s%s", word, match.names.data,
-                     parser->program_seen ? "; the program's own options go after ---" : "");
+        rc = err_set(parser->err, "ambiguous option: %s could match %s", word, match.names.data);
     } else if (match.count) {
         parser->at++;
         rc = take(parser, match.option, equals ? equals + 1 : NULL, match.positive);
@@ -266,40 +268,108 @@ static int parse_short(struct parser *parser, const char *word)
     return 1;
 }
 
+static void warn_of_unknown(struct parser *parser, const char *word)
+{
+    struct buf *warnings = &parser->options->warnings;
+    struct nearest nearest;
+    const char *name = word + strspn(word, "-");
+    nearest_init(&nearest, name, strcspn(name, "="));
+    for (size_t i = 0; i < option_count; i++)
+        if (option_table[i].verb == parser->verb && option_table[i].level != LEVEL_HIDDEN)
+            nearest_offer(&nearest, option_table[i].name);
+    buf_addf(warnings, "Scalene: warning: unknown option '%s' (ignored)", word);
+    if (word[1] == '-' && nearest.best)
+        buf_addf(warnings, "; did you mean '--%s'?", nearest.best);
+    buf_char(warnings, '\n');
+}
+
+static bool ends_in_py(const char *word)
+{
+    size_t length = strlen(word);
+    return length > 3 && !strcmp(word + length - 3, ".py");
+}
+
+/* Behind an option that we do not know: its value, rather than the program?  It is if there is no
+ * such program, while a later word looks like one. */
+static bool is_value_of_unknown(char *const *words)
+{
+    if (!words[0] || words[0][0] == '-' || ends_in_py(words[0]) ||
+        target_exists(words[0], getenv("PATH")))
+        return false;
+    for (words++; *words && strcmp(*words, "---") != 0; words++)
+        if (ends_in_py(*words) || !strcmp(*words, "-m"))
+            return true;
+    return false;
+}
+
 /* A word with a dash that is none of our options. */
 static int unknown(struct parser *parser, char *word)
 {
-    if (parser->verb != VERB_RUN)
+    if (parser->verb != VERB_RUN && parser->verb != VERB_VIEW)
         return err_set(parser->err, "unrecognized arguments: %s", word);
     parser->at++;
-    if (parser->program_seen) {
-        keep(parser, word);
-        return 0;
-    }
-    size_t flag_words = target_flag_words(word);
-    if (!strncmp(word, "-m", 2)) {
+    size_t flag_words = parser->verb == VERB_RUN ? target_flag_words(word) : 0;
+    if (parser->verb == VERB_RUN && !strncmp(word, "-m", 2)) {
         parser->program_seen = true;
         flag_words = word[2] ? 1 : 2;
     }
-    if (flag_words)
-        keep(parser, word);
+    if (!flag_words) {
+        warn_of_unknown(parser, word);
+        if (parser->verb == VERB_RUN && is_value_of_unknown(parser->words + parser->at))
+            parser->at++;
+        return 0;
+    }
+    keep(parser, word);
     if (flag_words == 2 && parser->words[parser->at])
         keep(parser, parser->words[parser->at++]);
     return 0;
 }
 
-static int parse_word(struct parser *parser)
+static const struct option *late_option(const char *word)
+{
+    if (strncmp(word, "--", 2) != 0)
+        return NULL;
+    const char *name = word + 2;
+    size_t length = strcspn(name, "=");
+    for (size_t i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        if (option->late && strlen(option->name) == length && !strncmp(option->name, name, length))
+            return option;
+    }
+    return NULL;
+}
+
+static int parse_behind_program(struct parser *parser)
 {
     char *word = parser->words[parser->at];
-    if (parser->verb == VERB_RUN && !strcmp(word, "---")) {
+    const struct option *option = late_option(word);
+    if (!strcmp(word, "---")) {
         parser->at++;
         keep_rest(parser);
         return 0;
     }
     if (!strcmp(word, "--")) {
-        /* Behind the program it is the program's own, and so is the rest. */
-        if (!parser->program_seen)
-            parser->at++;
+        keep_rest(parser);
+        return 0;
+    }
+    parser->at++;
+    if (!option) {
+        keep(parser, word);
+        return 0;
+    }
+    const char *equals = strchr(word, '=');
+    buf_addf(&parser->late, "%s--%s", parser->late.len ? ", " : "", option->name);
+    return take(parser, option, equals ? equals + 1 : NULL, true);
+}
+
+static int parse_word(struct parser *parser)
+{
+    char *word = parser->words[parser->at];
+    bool is_end = !strcmp(word, "--") || (parser->verb == VERB_RUN && !strcmp(word, "---"));
+    if (parser->program_seen)
+        return parse_behind_program(parser);
+    if (is_end) {
+        parser->at++;
         keep_rest(parser);
         return 0;
     }
@@ -311,6 +381,21 @@ static int parse_word(struct parser *parser)
     }
     int rc = word[1] == '-' ? parse_long(parser, word) : parse_short(parser, word);
     return rc == 1 ? unknown(parser, word) : rc;
+}
+
+/* More words than the verb has use for. */
+static int check_words(struct parser *parser)
+{
+    struct options *options = parser->options;
+    size_t most = verb_table[parser->verb].words_most;
+    if (options->word_count <= most)
+        return 0;
+    if (parser->verb != VERB_VIEW)
+        return err_set(parser->err, "unrecognized arguments: %s", options->words[most]);
+    buf_addf(&options->warnings,
+             "Scalene: warning: one profile is shown at a time; '%s' (ignored)\n",
+             options->words[most]);
+    return 0;
 }
 
 void options_init(struct options *options)
@@ -328,7 +413,10 @@ void options_init(struct options *options)
                 .malloc_threshold = 100,
                 .leak_detector = true,
                 .start_on = true},
-        .view = {.color = "auto", .browser = true, .port = 11235, .linger_sec = 150},
+        .view = {.color = "auto",
+                 .browser = true,
+                 .port = SERVER_PORT,
+                 .linger_sec = SERVER_LINGER_SEC},
         .help = OPTION_SET,
     };
 }
@@ -337,6 +425,7 @@ void options_release(struct options *options)
 {
     free(options->words);
     pool_release(&options->pool);
+    buf_release(&options->warnings);
     *options = (struct options){0};
 }
 
@@ -356,16 +445,22 @@ int options_parse(struct options *options, enum option_verb verb, char *const *w
                   struct err *err)
 {
     struct parser parser = {.options = options, .verb = verb, .words = words, .err = err};
-    while (words[parser.at] && options->help == OPTION_SET) {
-        if (parse_word(&parser))
-            return -1;
-    }
+    int rc = 0;
+    while (!rc && words[parser.at] && options->help == OPTION_SET)
+        rc = parse_word(&parser);
     VEC_PUSH(options->words, options->word_count, options->word_cap) = NULL;
     options->word_count--;
-    size_t words_most = verb_table[verb].words_most;
-    if (options->word_count > words_most)
-        return err_set(err, "unrecognized arguments: %s", options->words[words_most]);
-    return options->help == OPTION_SET ? check_required(options, verb, err) : 0;
+    if (!rc && parser.late.len)
+        buf_addf(&options->warnings,
+                 "Scalene: %s after the program: taken for the profiler's; options go before the "
+                 "program, the program's own after ---\n",
+                 parser.late.data);
+    buf_release(&parser.late);
+    if (!rc)
+        rc = check_words(&parser);
+    if (!rc && options->help == OPTION_SET)
+        rc = check_required(options, verb, err);
+    return rc;
 }
 
 bool options_given(const struct options *options, const char *run_option)

@@ -5,16 +5,18 @@
  *
  *   options_init -> options_parse -> config_file_apply -> options_finish -> use -> options_release
  *
- * `run` knows only its own options: an unknown one typed after the program is
- * the program's, one typed before it is dropped (the original accepts such
- * options too).  Ours are recognised on both sides of the program, in full or
- * by an unambiguous beginning, up to `---`; what follows `---` is never ours.
+ * Of `run`, options stand before the program, in full or by an unambiguous
+ * beginning; one that we do not know is dropped with a warning, as the original
+ * accepts such options too.  What stands after the program is the program's, but
+ * for a few long names (`late`) that are ours wherever they stand, since scripts
+ * for the original rely on it; what follows `---` is never looked at.
  *
- * Nothing here prints or ends the process: callers do.
+ * Nothing here prints or ends the process: callers do, `warnings` included.
  */
 #ifndef CMD_OPTIONS_H
 #define CMD_OPTIONS_H
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
 
@@ -80,6 +82,7 @@ struct option {
     const char *const *choices;
     bool no_key; /* has no key in the YAML file */
     bool required;
+    bool late;           /* of `run`: ours also after the program, in full */
     const char *key;     /* a second key, besides the name */
     const char *initial; /* default as shown to people, or NULL */
     const char *help;
@@ -100,8 +103,9 @@ struct run_options {
     int64_t allocation_window_bytes, malloc_threshold;
     bool leak_detector, legacy_tracer, python_callback, disable_jit;
     bool start_on;
-    bool ipython, reduced_profile; /* accepted for compatibility */
-    int64_t parent_pid;            /* likewise */
+    bool reduced_profile;
+    bool ipython, no_browser; /* accepted for compatibility */
+    int64_t parent_pid;       /* likewise */
 };
 
 struct view_options {
@@ -142,6 +146,7 @@ struct options {
     size_t word_count, word_cap;
     enum option_source source[OPTIONS_MAX]; /* by place in the table */
     struct pool pool;                       /* texts that came from a file */
+    struct buf warnings;                    /* whole lines for the user */
 };
 
 extern const struct verb verb_table[VERBS];

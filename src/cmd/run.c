@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_CANNOT_EXECUTE = 126, EXIT_SIGNAL = 128 };
+enum { EXIT_CANNOT_EXECUTE = 126 };
 
 #define NS_PER_SEC        1e9
 #define WAIT_INTERVAL_MIN 0.001 /* seconds; a pass over all threads is not free */
@@ -41,7 +41,8 @@ struct run {
     double interval_end_sec; /* CLOCK_MONOTONIC; when the next interval profile is due */
     uint32_t generation;     /* of the control page's switch, when last looked at */
     char *outfile;
-    char *program_path; /* absolute */
+    char *program_path;   /* absolute */
+    char *work_directory; /* "": does not count */
 };
 
 static void say_as_before(const struct err *err)
@@ -64,6 +65,16 @@ static int read_config(struct options *options)
         cmd_say(&err);
     buf_release(&warnings);
     return rc;
+}
+
+/* As the original: what is no number of bytes counts for nothing. */
+static void obey_environment(struct options *options)
+{
+    static const char name[] = "allocation-sampling-window";
+    const char *text = getenv("SCALENE_ALLOCATION_SAMPLING_WINDOW");
+    struct err ignored;
+    if (text && !options_given(options, name))
+        (void)option_set_from_file(options, option_by_key(name), text, &ignored);
 }
 
 /* Only what was asked for by name: by default everything is wanted, and this is what there is. */
@@ -109,6 +120,9 @@ static void find_program_path(struct run *run)
     if (*typed && !real)
         fprintf(stderr, "scalene: --program-path '%s': %s\n", typed, strerror(errno));
     run->program_path = mem_strdup(real ? real : run->target.directory);
+    run->work_directory = real ? NULL : getcwd(NULL, 0);
+    if (!run->work_directory)
+        run->work_directory = mem_strdup("");
     free(real);
 }
 
@@ -129,6 +143,9 @@ static struct report_config report_config(const struct run *run)
         .program = target->program,
         .is_module = target->kind == TARGET_MODULE,
         .program_path = run->program_path,
+        .work_directory = run->work_directory,
+        .script = target->kind == TARGET_SCRIPT ? target->program : "",
+        .tool = target->tool,
         .profile_only = options->profile_only,
         .profile_exclude = options->profile_exclude,
         .profile_all = options->profile_all,
@@ -138,6 +155,7 @@ static struct report_config report_config(const struct run *run)
         .memory = options->memory,
         .leaks = options->leak_detector,
         .malloc_threshold = (uint64_t)options->malloc_threshold,
+        .reduced = options->reduced_profile,
         .args = target->args,
         .program_text = target->code,
         .program_is_stdin = target->kind == TARGET_STDIN,
@@ -267,20 +285,20 @@ static void say_background(pid_t pid)
             (int)pid, (int)pid, (int)pid);
 }
 
-static int exit_status(int status)
+static void say_killed(int status)
 {
-    if (WIFEXITED(status))
-        return WEXITSTATUS(status);
+    if (!WIFSIGNALED(status))
+        return;
     int number = WTERMSIG(status);
     if (number == SIGINT)
         fputs("Scalene execution interrupted.\n", stderr);
     else
         fprintf(stderr, "scalene: the program was killed by signal %d (%s)\n", number,
                 strsignal(number));
-    return EXIT_SIGNAL + number;
 }
 
-static int run_profiled(struct run *run, const char *agent)
+/* The program's status, as waitpid gives it, in *status if there is one; else ours is returned. */
+static int run_profiled(struct run *run, const char *agent, int *status)
 {
     const struct run_options *options = run->options;
     struct err err;
@@ -299,7 +317,7 @@ static int run_profiled(struct run *run, const char *agent)
         fprintf(stderr, "scalene: %s; running without profiling\n", err.text);
         return run_plain(run);
     }
-    int status = EXIT_FAILURE;
+    int rc = EXIT_FAILURE;
     uint64_t tick_ns = (uint64_t)(fmin(options->interval_sec, TICK_SEC) * NS_PER_SEC);
     run->interval_end_sec = now_sec() + options->interval_sec;
     begin_report(run);
@@ -312,19 +330,21 @@ static int run_profiled(struct run *run, const char *agent)
         cmd_say(&err);
         goto out;
     }
-    status = exit_status(run->session.status);
+    rc = EXIT_SUCCESS;
+    *status = run->session.status;
+    say_killed(*status);
     session_linger(all_have_ended, run);
     write_final_profile(run);
 out:
     report_free(run->harvest.report);
     profile_release(&run->profile);
     session_close(&run->session);
-    return status;
+    return rc;
 }
 
-static int prepare_and_run(struct run *run, char *const *words)
+static int prepare_and_run(struct run *run, char *const *words, int *status)
 {
-    int status = EXIT_FAILURE;
+    int rc = EXIT_FAILURE;
     char *directory = install_directory(), *agent = install_agent(directory, run->options->memory);
     if (find_target(run, words, directory) || !(run->outfile = cmd_outfile(run->options->outfile)))
         goto out;
@@ -334,30 +354,32 @@ static int prepare_and_run(struct run *run, char *const *words)
         setenv("PYTORCH_JIT", "0", 0);
     }
     if (agent) {
-        status = run_profiled(run, agent);
+        rc = run_profiled(run, agent, status);
     } else {
         fputs("scalene: libscalene.so was not found; running without profiling\n", stderr);
-        status = run_plain(run);
+        rc = run_plain(run);
     }
 out:
     free(agent);
     free(directory);
-    return status;
+    return rc;
 }
 
 int cmd_run(char *const *words)
 {
     struct options options;
     struct run run = {.options = &options.run};
-    int status = EXIT_FAILURE;
-    if (!cmd_parse(&options, VERB_RUN, words, &status) && !read_config(&options)) {
+    int rc = EXIT_FAILURE, status = 0;
+    if (!cmd_parse(&options, VERB_RUN, words, &rc) && !read_config(&options)) {
         options_finish(&options);
+        obey_environment(&options);
         say_what_is_missing(&options);
-        status = prepare_and_run(&run, options.words);
+        rc = prepare_and_run(&run, options.words, &status);
     }
     target_release(&run.target);
     free(run.outfile);
     free(run.program_path);
+    free(run.work_directory);
     options_release(&options);
-    return status;
+    return rc ? rc : session_end_like(status);
 }

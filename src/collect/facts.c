@@ -19,6 +19,9 @@ static const struct fact {
     {"program", FACT_TEXT, offsetof(struct report_config, program)},
     {"is_module", FACT_FLAG, offsetof(struct report_config, is_module)},
     {"program_path", FACT_TEXT, offsetof(struct report_config, program_path)},
+    {"work_directory", FACT_TEXT, offsetof(struct report_config, work_directory)},
+    {"script", FACT_TEXT, offsetof(struct report_config, script)},
+    {"tool", FACT_TEXT, offsetof(struct report_config, tool)},
     {"profile_only", FACT_TEXT, offsetof(struct report_config, profile_only)},
     {"profile_exclude", FACT_TEXT, offsetof(struct report_config, profile_exclude)},
     {"profile_all", FACT_FLAG, offsetof(struct report_config, profile_all)},
@@ -32,6 +35,7 @@ static const struct fact {
     {"malloc_threshold", FACT_WHOLE, offsetof(struct report_config, malloc_threshold)},
     {"gpu", FACT_FLAG, offsetof(struct report_config, gpu)},
     {"program_text", FACT_TEXT, offsetof(struct report_config, program_text)},
+    {"reduced", FACT_FLAG, offsetof(struct report_config, reduced)},
     {"program_is_stdin", FACT_FLAG, offsetof(struct report_config, program_is_stdin)},
 };
 enum { FACT_COUNT = sizeof fact_table / sizeof *fact_table };
@@ -125,6 +129,9 @@ int facts_load(struct facts *facts, const char *directory, struct err *err)
     *facts = (struct facts){.config = {.session_directory = directory,
                                        .program = "",
                                        .program_path = "",
+                                       .work_directory = "",
+                                       .script = "",
+                                       .tool = "",
                                        .profile_only = "",
                                        .profile_exclude = "",
                                        .cpu_percent_threshold = 1,

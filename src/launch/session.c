@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -426,4 +427,20 @@ void session_close(struct session *session)
     free(session->directory);
     session->directory = NULL;
     give_signals_back(session);
+}
+
+int session_end_like(int status)
+{
+    enum { SHELL_SIGNAL = 128 };
+    if (!WIFSIGNALED(status))
+        return WEXITSTATUS(status);
+    int number = WTERMSIG(status);
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, number);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    signal(number, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &set, NULL);
+    kill(getpid(), number);
+    return SHELL_SIGNAL + number;
 }

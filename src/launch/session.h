@@ -76,4 +76,13 @@ void session_linger(bool (*is_over)(void *), void *context);
 /* Processes that still run are told to record no more. */
 void session_close(struct session *session); /* idempotent */
 
+/*
+ * For the very end, when everything is written: if the program died of a signal,
+ * so does the caller, of the same one and without a core of its own, so that
+ * who started it sees what the program alone would have shown.  Otherwise, and
+ * where a signal cannot kill (the first process of a container), returns the
+ * exit status to end with; a shell's number for a signal.
+ */
+int session_end_like(int status);
+
 #endif

@@ -125,6 +125,31 @@ struct shebang shebang_read(const char *path)
     return shebang;
 }
 
+/* What every such script imports for itself. */
+static bool is_helper_module(const char *name, size_t length)
+{
+    static const char *const helpers[] = {"os", "re", "sys", "importlib", "pkg_resources", "runpy"};
+    for (size_t i = 0; i < sizeof helpers / sizeof *helpers; i++)
+        if (strlen(helpers[i]) == length && !strncmp(helpers[i], name, length))
+            return true;
+    return false;
+}
+
+char *shebang_module(const char *path)
+{
+    char head[4096];
+    shebang_head(path, head, sizeof head);
+    for (const char *line = head; line; line = strchr(line, '\n')) {
+        line += strspn(line, "\n \t");
+        size_t keyword = !strncmp(line, "from ", 5) ? 5 : !strncmp(line, "import ", 7) ? 7 : 0;
+        const char *name = line + keyword + strspn(line + keyword, " ");
+        size_t length = strcspn(name, ". ,;#\r\n\t");
+        if (keyword && length && !is_helper_module(name, length))
+            return mem_strndup(name, length);
+    }
+    return mem_strdup("");
+}
+
 void shebang_release(struct shebang *shebang)
 {
     free(shebang->python);

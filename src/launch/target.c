@@ -189,6 +189,8 @@ static int resolve_file(struct builder *builder, const char *word)
         goto out;
     add_program(builder, word);
     target->kind = entry_point ? TARGET_CONSOLE : TARGET_SCRIPT;
+    if (entry_point)
+        target->tool = shebang_module(path);
     if (is_zip(word)) {
         target->program = mem_format("%s/__main__.py", path);
         target->directory = mem_strdup(path);
@@ -241,6 +243,7 @@ static int resolve_console(struct builder *builder, const char *word)
     if (!rc) {
         add_program(builder, path);
         target->kind = TARGET_CONSOLE;
+        target->tool = as_is ? mem_strdup(word) : shebang_module(path);
         target->program = mem_strdup(as_is ? "" : path);
         target->directory = current_directory();
     }
@@ -323,6 +326,7 @@ static int resolve_option(struct builder *builder, char *const *word)
     target->directory = current_directory();
     if ((*word)[1] == 'm') {
         target->kind = TARGET_MODULE;
+        target->tool = mem_strndup(value, strcspn(value, "."));
         target->program = module_file(value, builder->config->python_path);
     } else {
         target->kind = TARGET_CODE;
@@ -370,6 +374,14 @@ static int resolve(struct builder *builder)
     return resolve_word(builder, word);
 }
 
+bool target_exists(const char *word, const char *search_path)
+{
+    char *found = strchr(word, '/') ? NULL : search(search_path, word);
+    bool exists = found || !access(word, F_OK);
+    free(found);
+    return exists;
+}
+
 size_t target_flag_words(const char *word)
 {
     if (word[0] != '-' || !word[1])
@@ -390,6 +402,8 @@ int target_resolve(struct target *target, const struct target_config *config, st
     VEC_PUSH(builder.command, builder.count, builder.cap) = NULL;
     target->command = builder.command;
     target->args = builder.command + builder.args_at;
+    if (!target->tool)
+        target->tool = mem_strdup("");
     if (rc)
         target_release(target);
     return rc;
@@ -402,5 +416,6 @@ void target_release(struct target *target)
     free(target->command);
     free(target->program);
     free(target->directory);
+    free(target->tool);
     *target = (struct target){0};
 }

@@ -25,6 +25,7 @@ struct target {
     char
         *directory;   /* what the filter takes for "the program" unless --program-path is given:
                          the script's directory; the current one for -m, -c, stdin, console scripts */
+    char *tool;       /* top-level module of an installed command or of -m, else "" */
     const char *code; /* of -c, else NULL; points into command */
 };
 
@@ -41,6 +42,9 @@ struct target_config {
 
 /* What went wrong, besides the text: the first two have their own messages since the original. */
 enum target_error { TARGET_NO_INPUT = -3, TARGET_NOT_FOUND = -2, TARGET_UNUSABLE = -1 };
+
+/* Is there a file, or a command in that search path, of this name? */
+bool target_exists(const char *word, const char *search_path);
 
 /* How many words an option of the interpreter takes, itself included: 0 (it is none), 1 or 2. */
 size_t target_flag_words(const char *word);

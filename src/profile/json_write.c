@@ -241,8 +241,11 @@ static void put_line(struct json_out *out, const struct profile *profile,
     key_real(out, "half_width_percent", line->half_width_percent);
     key_bool(out, "is_coroutine", false);
     json_out_key(out, "line");
-    put_source(out, profile_str(profile, line->text), intern_length(&profile->strings, line->text),
-               scratch);
+    if (is_function)
+        put_text(out, profile, line->text);
+    else
+        put_source(out, profile_str(profile, line->text),
+                   intern_length(&profile->strings, line->text), scratch);
     key_int(out, "lineno", line->lineno);
     key_points(out, "live_samples", memory->own, memory->point_count);
     key_points(out, "memory_samples", memory->points, memory->point_count);
@@ -595,6 +598,15 @@ static void put_untraced(struct json_out *out, const struct profile *profile)
     const struct profile_time *time = &profile->untraced;
     json_out_key(out, "untraced");
     json_out_object(out);
+    json_out_key(out, "hottest");
+    json_out_array(out);
+    for (uint32_t i = 0; i < profile->elsewhere_count; i++) {
+        json_out_object(out);
+        key_text(out, "name", profile, profile->elsewhere[i].name);
+        key_real(out, "sec", profile->elsewhere[i].sec);
+        json_out_end(out);
+    }
+    json_out_end(out);
     key_int(out, "n_samples", time->samples);
     key_real(out, "native_sec", time->native_sec);
     key_real(out, "percent", percent(profile, profile_time_sum(time)));

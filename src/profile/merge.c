@@ -197,6 +197,38 @@ static void add_losses(struct merge *merge)
         }
 }
 
+static int by_time(const void *a, const void *b)
+{
+    const struct profile_place *x = a, *y = b;
+    if (x->sec != y->sec)
+        return x->sec < y->sec ? 1 : -1;
+    return (x->name > y->name) - (x->name < y->name);
+}
+
+static void add_elsewhere(struct merge *merge)
+{
+    struct profile *out = merge->out;
+    size_t most = 0;
+    for (size_t i = 0; i < merge->count; i++)
+        most += merge->runs[i]->elsewhere_count;
+    out->elsewhere = pool_alloc(&out->pool, most * sizeof *out->elsewhere);
+    for (size_t i = 0; i < merge->count; i++)
+        for (uint32_t k = 0; k < merge->runs[i]->elsewhere_count; k++) {
+            const struct profile_place *place = &merge->runs[i]->elsewhere[k];
+            str_id name = merge_text(merge, merge->runs[i], place->name);
+            uint32_t at = 0;
+            while (at < out->elsewhere_count && out->elsewhere[at].name != name)
+                at++;
+            if (at == out->elsewhere_count)
+                out->elsewhere[out->elsewhere_count++] = (struct profile_place){.name = name};
+            out->elsewhere[at].sec += place->sec;
+        }
+    if (out->elsewhere_count)
+        qsort(out->elsewhere, out->elsewhere_count, sizeof *out->elsewhere, by_time);
+    if (out->elsewhere_count > PROFILE_ELSEWHERE_MAX)
+        out->elsewhere_count = PROFILE_ELSEWHERE_MAX;
+}
+
 static void add_processes(struct merge *merge)
 {
     struct profile *out = merge->out;
@@ -434,6 +466,7 @@ void merge_profiles(struct profile *merged, const struct profile *runs, size_t c
         add_totals(&merge);
         add_notes(&merge);
         add_losses(&merge);
+        add_elsewhere(&merge);
         add_processes(&merge);
         add_threads_and_stacks(&merge);
         merge_memory(&merge);

@@ -94,6 +94,7 @@ enum {
     PROFILE_POINTS_MAX = 100,
     PROFILE_MEMORY_STACKS_MAX = 1000,
     PROFILE_MEMORY_FRAMES_MAX = 2000,
+    PROFILE_ELSEWHERE_MAX = 10,
     PROFILE_ROWS_MAX = 1000, /* of processes, and of threads; one more is the sum of the others */
 };
 
@@ -166,6 +167,12 @@ struct profile_process {
     double mapped_reserved_mb; /* the size of what mapped_live_mb is the resident part of */
 };
 
+/* A package, or a file of none, that took time which is on no reported line. */
+struct profile_place {
+    str_id name;
+    double sec;
+};
+
 struct profile_loss {
     str_id key;  /* "table_full" */
     str_id text; /* "samples lost because a table was full" */
@@ -184,9 +191,11 @@ struct profile {
     bool async_profile, memory, gpu;
 
     double elapsed_sec, start_absolute_sec, start_perf_sec;
-    double total_sec;             /* all CPU + all charged waits */
-    struct profile_time time;     /* of the whole run, remainder included */
-    struct profile_time untraced; /* the part not on any reported line */
+    double total_sec;                /* all CPU + all charged waits */
+    struct profile_time time;        /* of the whole run, remainder included */
+    struct profile_time untraced;    /* the part not on any reported line */
+    struct profile_place *elsewhere; /* of untraced, largest first; at most PROFILE_ELSEWHERE_MAX */
+    uint32_t elsewhere_count;
     double idle_sec;           /* beside total_sec: nobody ran, and a server waited for requests */
     double native_threads_sec; /* within untraced: CPU of threads without Python code that
                                   no Python line was waiting for */

@@ -101,10 +101,11 @@ static uint32_t file_of(struct charge *charge, str_id name)
     if (*at)
         return (uint32_t)(*at - 1);
     *at = charge->file_count + 1;
-    VEC_PUSH(charge->files, charge->file_count, charge->file_cap) = (struct charge_file){
-        .name = name,
-        .traced = filter_traces(charge->filter, intern_get(charge->strings, name)),
-    };
+    const char *text = intern_get(charge->strings, name);
+    bool is_own = filter_traces(charge->filter, text);
+    bool is_tool = !is_own && filter_is_tool(charge->filter, text);
+    VEC_PUSH(charge->files, charge->file_count, charge->file_cap) =
+        (struct charge_file){.name = name, .traced = is_own || is_tool, .is_tool = is_tool};
     return (uint32_t)(charge->file_count - 1);
 }
 
@@ -210,6 +211,11 @@ static str_id qualified_name(struct charge *charge, uint32_t file, str_id name_i
     return def ? intern_cstr(charge->strings, def->qualname) : name_id;
 }
 
+const struct charge_file *charge_file_at(const struct charge *charge, uint32_t node)
+{
+    return &charge->files[charge->codes[charge->frames[charge->nodes[node].frame].code].file];
+}
+
 /* ---- the merged tree ---- */
 
 static str_id text_of(struct charge *charge, const struct recording *recording,
@@ -274,6 +280,13 @@ static uint32_t line_of(struct charge *charge, uint32_t file, uint32_t line)
     return (uint32_t)*at;
 }
 
+/* Is one of the user's frames on the stack? */
+static bool is_below_own(const struct charge *charge, uint32_t node)
+{
+    uint32_t traced = charge->nodes[node].traced;
+    return traced != CHARGE_NO_STACK && !charge_file_at(charge, traced)->is_tool;
+}
+
 static uint32_t node_below(struct charge *charge, uint32_t parent, uint32_t frame)
 {
     const struct charge_frame *f = &charge->frames[frame];
@@ -293,7 +306,8 @@ static uint32_t node_below(struct charge *charge, uint32_t parent, uint32_t fram
                                .frame = frame,
                                .depth = charge->nodes[parent].depth + 1,
                                .traced = charge->nodes[parent].traced};
-    if (charge->files[file].traced) {
+    if (charge->files[file].traced &&
+        !(charge->files[file].is_tool && is_below_own(charge, parent))) {
         node.traced = (uint32_t)charge->node_count;
         node.line = line_of(charge, file, f->line);
     }
@@ -445,6 +459,19 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
     free(merge.lines);
     free(merge.code_of);
     return merge.node_of;
+}
+
+bool charge_settle_tool(struct charge *charge)
+{
+    bool has_tool = false, has_own = false;
+    for (size_t i = 0; i < charge->file_count; i++) {
+        const struct charge_file *file = &charge->files[i];
+        if (file->traced && (profile_time_sum(&file->time) > 0 || file->memory.samples))
+            *(file->is_tool ? &has_tool : &has_own) = true;
+    }
+    for (size_t i = 0; has_own && i < charge->file_count; i++)
+        charge->files[i].traced &= !charge->files[i].is_tool;
+    return has_tool && !has_own;
 }
 
 /* ---- time stamps ---- */

@@ -9,6 +9,8 @@
  *   - Of a wait, the part that is charged (pass.c) is the line's system time; the
  *     whole goes to the line's waits by cause.  A server's wait for requests is
  *     nobody's time: `idle_sec`.
+ *   - Of an installed program (`scalene run black`) its own package's frames count as traced
+ *     where the stack has no other traced frame.
  *   - No traced frame: `untraced`.  Threads without Python code also count in
  *     `native_threads_sec`.
  *
@@ -39,6 +41,8 @@ struct charge_stamps {
 struct charge_file {
     str_id name;
     bool traced;
+    bool is_tool;  /* traced where no other traced frame is on the stack: charge_settle_tool */
+    bool reported; /* for report_files.c and what comes after it */
     struct profile_time time;
     struct profile_memory memory; /* here and below: filled by report_memory.c */
 };
@@ -124,9 +128,17 @@ void charge_copy(struct charge *to, const struct charge *from);
 uint32_t *charge_recording(struct charge *charge, const struct recording *recording,
                            double *sampled_cpu_sec);
 
+/* When all is added: are the tool's own files the ones to look at?  If a file of the user's has
+ * time, they are not traced any more; what was charged to them stays with their lines, and is
+ * nobody's. */
+bool charge_settle_tool(struct charge *charge);
+
 /* Offer `count` stamps, `step_sec` apart, to the line a node is charged to. */
 void charge_stamp(struct charge *charge, uint32_t node, double at_sec, double step_sec,
                   uint64_t count);
+
+/* The file of a node that has a frame. */
+const struct charge_file *charge_file_at(const struct charge *charge, uint32_t node);
 
 /* Does the name stand for a piece of code without a name of its own: `<lambda>`,
  * `f.<locals>.<genexpr>`? */

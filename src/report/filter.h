@@ -15,6 +15,9 @@
 
 struct filter_config {
     const char *directory;       /* absolute; "" = no file is inside */
+    const char *work_directory;  /* absolute; counts if `directory` is inside; "" or NULL = none */
+    const char *script;          /* absolute; "" or NULL = none */
+    const char *tool;            /* top-level package of an installed program; "" or NULL = none */
     const char *profile_only;    /* comma-separated substrings; "" or NULL = not given */
     const char *profile_exclude; /* the same */
     bool profile_all;
@@ -26,6 +29,10 @@ struct filter_config {
 /* Patterns of more than WIRE_FILTER_TEXT_BYTES do not fit: then everything is traced. */
 void filter_init(struct wire_filter *filter, const struct filter_config *config);
 bool filter_traces(const struct wire_filter *filter, const char *file);
+
+/* Of a file that is not traced: is it of the installed program that was run, which is looked at
+ * when nothing that is traced was reached? */
+bool filter_is_tool(const struct wire_filter *filter, const char *file);
 
 /* Standard library or installed package? */
 bool filter_is_library(const char *file);

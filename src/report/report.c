@@ -118,6 +118,9 @@ static void make_filter(struct wire_filter *filter, const struct report_config *
 {
     filter_init(filter, &(struct filter_config){
                             .directory = directory,
+                            .work_directory = config->work_directory,
+                            .script = config->script,
+                            .tool = config->tool,
                             .profile_only = config->profile_only,
                             .profile_exclude = config->profile_exclude,
                             .profile_all = config->profile_all,
@@ -176,39 +179,13 @@ static void copy_config(struct report *report)
 
 /* ---- the whole ---- */
 
-static double cpu_of(const struct profile_time *time)
+/* Of an installed tool that reached no file of the user's, its own are shown. */
+static void settle_tool(struct report *report)
 {
-    return time->python_sec + time->native_sec;
-}
-
-/*
- * A profile with little on its lines must say why, instead of looking empty.
- * Measured in CPU time: helper processes that wait for work (a spawn pool's
- * resource tracker) would otherwise look like something to be traced.
- */
-static void note_untraced(struct report *report)
-{
-    enum { WORTH_A_NOTE_PERCENT = 50 };
-    const struct report_config *config = report->config;
-    const struct charge *charge = &report->charge;
-    double all = cpu_of(&charge->total), outside = cpu_of(&charge->untraced);
-    for (int i = 0; i < CHARGE_FIRST_NODE; i++)
-        outside -= cpu_of(&charge->nodes[i].time);
-    double percent = all > 0 ? 100 * outside / all : 0;
-    bool has_patterns = config->profile_only[0] || config->profile_exclude[0];
-    if (percent < WORTH_A_NOTE_PERCENT || config->profile_all)
-        return;
-    if (has_patterns)
+    if (charge_settle_tool(&report->charge))
         report_note(report,
-                    "%.0f %% of the CPU time was in files that --profile-only, --profile-exclude "
-                    "or the program's directory leave out",
-                    percent);
-    else if (report->directory[0])
-        report_note(report, "%.0f %% of the CPU time was in files outside %s: see --profile-all",
-                    percent, report->directory);
-    else
-        report_note(report, "%.0f %% of the CPU time was in library files: see --profile-all",
-                    percent);
+                    "no file of yours was reached: what is shown are the lines of '%s' itself",
+                    report->config->tool);
 }
 
 static void settle_totals(struct report *report)
@@ -327,13 +304,14 @@ void report_finish(struct report *report)
 {
     settle_filter(report);
     settle_program(report);
+    settle_tool(report);
     settle_totals(report);
     report_notes_finish(report);
     report_run_finish(report);
-    note_untraced(report);
     report_stacks_finish(report);
     report_memory_finish(report);
     report_files_finish(report);
+    report_elsewhere_finish(report);
     report_notes_hand_over(report);
     report_free(report);
 }

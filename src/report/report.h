@@ -28,6 +28,10 @@ struct report_config {
                                  taken from the outermost frames seen (below runpy for -m) */
     bool is_module;           /* started by -m: entrypoint_dir is "" */
     const char *program_path; /* --program-path, absolute; "" = directory of `program` */
+    const char
+        *work_directory;      /* absolute: its files count if the program lies below it; "": none */
+    const char *script;       /* absolute path of the script named on the command line; "": none */
+    const char *tool;         /* top-level package of an installed program; "": none */
     const char *profile_only; /* comma-separated substrings */
     const char *profile_exclude;
     bool profile_all;
@@ -39,6 +43,7 @@ struct report_config {
     uint64_t malloc_threshold; /* a file is reported for its memory from so many allocations on */
     char *const *args;         /* as typed; NULL-terminated */
     const char *program_text;  /* of -c: the code, shown as the source of `<string>`; else NULL */
+    bool reduced;              /* leave lines without activity out */
     bool program_is_stdin;     /* then `<stdin>` is the program's file, without source */
 };
 

@@ -372,8 +372,9 @@ static struct choice *choose_files(struct report *report, size_t *count)
     struct choice *chosen = mem_alloc((charge->file_count + 1) * sizeof *chosen);
     *count = 0;
     for (uint32_t i = 0; i < charge->file_count; i++) {
-        const struct charge_file *file = &charge->files[i];
-        if (is_reported(report, file)) {
+        struct charge_file *file = &charge->files[i];
+        file->reported = is_reported(report, file);
+        if (file->reported) {
             chosen[(*count)++] = (struct choice){profile_str(report->profile, file->name), i};
         } else {
             profile_time_add(&report->profile->untraced, &file->time);
@@ -382,6 +383,15 @@ static struct choice *choose_files(struct report *report, size_t *count)
     }
     qsort(chosen, *count, sizeof *chosen, by_name);
     return chosen;
+}
+
+static void leave_out_idle_lines(struct profile_file *file)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < file->line_count; i++)
+        if (has_time(&file->lines[i].time) || file->lines[i].memory.samples)
+            file->lines[kept++] = file->lines[i];
+    file->line_count = kept;
 }
 
 void report_files_finish(struct report *report)
@@ -414,6 +424,8 @@ void report_files_finish(struct report *report)
     }
     fill_times(report, out_of);
     fill_functions(report, out_of);
+    for (uint32_t i = 0; report->config->reduced && i < profile->file_count; i++)
+        leave_out_idle_lines(&profile->files[i]);
     free(out_of);
     free(charged);
     free(chosen);

@@ -3,8 +3,8 @@
  * processes and threads, report_notes.c losses and notes, report_stacks.c stacks
  * and timeline, report_memory.c figures of memory, report_course.c how they went
  * over time, report_leaks.c which of it may leak, report_executions.c how often
- * statements ran, report_files.c files, lines and functions.  Nobody else includes
- * this.
+ * statements ran, report_files.c files, lines and functions, report_elsewhere.c what
+ * is on none of them.  Nobody else includes this.
  */
 #ifndef REPORT_REPORT_PARTS_H
 #define REPORT_REPORT_PARTS_H
@@ -191,5 +191,6 @@ void report_leaks_find(struct report *report, const struct recording *recording,
 /* report_files.c: moves what is not reported to profile->untraced. */
 void report_files_add(struct report *report, const struct recording *recording);
 void report_files_finish(struct report *report);
+void report_elsewhere_finish(struct report *report); /* after the files */
 
 #endif

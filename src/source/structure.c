@@ -273,36 +273,58 @@ static size_t read_dotted(const struct parser *p, size_t i, struct buf *out)
     return i;
 }
 
-/*
- * kept[i...] is a list `NAME [as NAME], ...`: an import of each.  `from` is the
- * module of a from-import, else NULL and the names themselves are modules.
- */
-static void read_import_list(struct parser *p, size_t i, const char *from)
+/* `NAME [as NAME]` from kept[*i] on, which is moved behind it; false: a comma or a bracket. */
+static bool read_imported(const struct parser *p, size_t *i, struct buf *name, struct buf *text)
+{
+    size_t start = *i;
+    *i = read_dotted(p, start, name);
+    if (*i == start) {
+        if (token_is(p, &p->kept[start], "*"))
+            buf_str(name, "*");
+        ++*i;
+    }
+    if (!name->len)
+        return false;
+    buf_add(text, name->data, name->len);
+    if (*i + 1 < p->kept_count && is_keyword(p, &p->kept[*i], "as") && is_name(&p->kept[*i + 1])) {
+        buf_str(text, " as ");
+        add_token(p, text, &p->kept[*i + 1]);
+        *i += 2;
+    }
+    return true;
+}
+
+/* kept[i...] is a list of modules: an import of each. */
+static void read_modules(struct parser *p, size_t i)
 {
     struct buf name = {0}, text = {0};
     while (i < p->kept_count) {
-        size_t start = i;
-        i = read_dotted(p, i, &name);
-        if (i == start) {
-            if (from && token_is(p, &p->kept[i], "*"))
-                buf_str(&name, "*");
-            i++;
-        }
-        if (!name.len)
-            continue; /* a comma or a bracket */
         buf_reset(&text);
-        if (from)
-            buf_addf(&text, "from %s ", from);
-        buf_addf(&text, "import %s", name.data);
-        if (i + 1 < p->kept_count && is_keyword(p, &p->kept[i], "as") && is_name(&p->kept[i + 1])) {
-            buf_str(&text, " as ");
-            add_token(p, &text, &p->kept[i + 1]);
-            i += 2;
-        }
-        add_import(p, text.data, from ? from : name.data);
+        buf_str(&text, "import ");
+        if (read_imported(p, &i, &name, &text))
+            add_import(p, text.data, name.data);
     }
     buf_release(&name);
     buf_release(&text);
+}
+
+/* kept[i...] is a list of names from that module: one import of all. */
+static void read_names(struct parser *p, size_t i, const char *module)
+{
+    struct buf name = {0}, names = {0}, one = {0};
+    while (i < p->kept_count) {
+        buf_reset(&one);
+        if (read_imported(p, &i, &name, &one))
+            buf_addf(&names, "%s%s", names.len ? ", " : "", one.data);
+    }
+    if (names.len) {
+        buf_reset(&one);
+        buf_addf(&one, "from %s import %s", module, names.data);
+        add_import(p, one.data, module);
+    }
+    buf_release(&name);
+    buf_release(&names);
+    buf_release(&one);
 }
 
 /* A simple statement has ended; look into the kinds we care about. */
@@ -312,12 +334,12 @@ static void end_simple(struct parser *p)
     if (i >= p->kept_count)
         return;
     if (is_keyword(p, &p->kept[i], "import")) {
-        read_import_list(p, i + 1, NULL);
+        read_modules(p, i + 1);
     } else if (is_keyword(p, &p->kept[i], "from")) {
         struct buf module = {0};
         i = read_dotted(p, i + 1, &module);
         if (module.len && i < p->kept_count && is_keyword(p, &p->kept[i], "import"))
-            read_import_list(p, i + 1, module.data);
+            read_names(p, i + 1, module.data);
         buf_release(&module);
     } else {
         block_id owner = p->current ? p->current : top_level(p)->owner;

@@ -36,7 +36,8 @@ struct structure_function {
 };
 
 struct structure_import {
-    char *text;   /* re-rendered: "import numpy as np", "from os import path" (one alias each) */
+    char *text;   /* re-rendered: "import numpy as np" (of several, each by itself), "from os import
+                     path, sep" */
     char *module; /* the module's dotted name: "numpy", "os" ; relative ones keep their dots */
     uint32_t line;
 };

@@ -8,7 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LABEL_COLUMNS = 13, BAR_COLUMNS_MAX = 100, PROCESSES_SHOWN_MAX = 10 };
+enum {
+    LABEL_COLUMNS = 13,
+    BAR_COLUMNS_MAX = 100,
+    PROCESSES_SHOWN_MAX = 10,
+    HOTTEST_SHOWN_MAX = 5,
+    ELSEWHERE_LARGE_PERCENT = 10,
+    LOSS_NOUN_WITHIN = 12, /* characters from its beginning */
+};
 
 static void label(struct screen *screen, enum style style, const char *text)
 {
@@ -140,6 +147,22 @@ static void split(struct screen *screen, const struct profile *profile, struct b
     screen_newline(screen);
 }
 
+/* "; hottest: numpy 40%, json 12% (run with --profile-all to see them)" */
+static void add_hottest(const struct profile *profile, struct buf *text)
+{
+    uint32_t shown = 0;
+    for (; shown < profile->elsewhere_count && shown < HOTTEST_SHOWN_MAX; shown++) {
+        const struct profile_place *place = &profile->elsewhere[shown];
+        double percent = profile_percent(profile, place->sec);
+        if (percent < 1)
+            break;
+        buf_addf(text, "%s%s %s", shown ? ", " : "; hottest: ", profile_str(profile, place->name),
+                 format_percent(percent).text);
+    }
+    if (shown)
+        buf_str(text, " (run with --profile-all to see them)");
+}
+
 /* Time that no line of the tables below shows. */
 static void elsewhere(struct screen *screen, const struct profile *profile, struct buf *text)
 {
@@ -159,6 +182,8 @@ static void elsewhere(struct screen *screen, const struct profile *profile, stru
     if (profile->native_threads_sec > 0)
         buf_addf(text, "; %s of it in threads without Python code",
                  format_short_time(profile->native_threads_sec).text);
+    if (profile_percent(profile, rest) >= ELSEWHERE_LARGE_PERCENT)
+        add_hottest(profile, text);
     paragraph(screen, STYLE_BOLD, "Elsewhere", text);
 }
 
@@ -350,6 +375,23 @@ static void add_status(struct buf *text, const struct profile_process *process)
         buf_addf(text, "%-10s", process->ended ? "ended" : "unknown");
 }
 
+/* The program and its arguments: what the interpreter is called, and its own options, tell
+ * processes least apart. */
+static const char *what_runs(const char *command)
+{
+    const char *at = command + strcspn(command, " ");
+    while (*at == ' ') {
+        const char *word = at + strspn(at, " ");
+        size_t length = strcspn(word, " ");
+        if (word[0] != '-' || length < 2 || word[1] == 'm' || word[1] == 'c')
+            return *word ? word : command;
+        at = word + length;
+        if (length == 2 && (word[1] == 'X' || word[1] == 'W'))
+            at += strspn(at, " ") + strcspn(at + strspn(at, " "), " ");
+    }
+    return command;
+}
+
 static void process_row(struct screen *screen, const struct profile *profile,
                         const struct profile_process *process, struct buf *text)
 {
@@ -360,7 +402,9 @@ static void process_row(struct screen *screen, const struct profile *profile,
     screen_cstr(screen, STYLE_PLAIN, text->data);
     buf_reset(text);
     screen_blank(screen, 2);
-    screen_cstr(screen, STYLE_DIM, profile_str(profile, process->command));
+    if (process->forked)
+        screen_cstr(screen, STYLE_DIM, "forked ");
+    screen_cstr(screen, STYLE_DIM, what_runs(profile_str(profile, process->command)));
     screen_newline(screen);
 }
 
@@ -392,13 +436,38 @@ static void processes(struct screen *screen, const struct profile *profile, stru
     free(order);
 }
 
+/* Texts of losses are worded for several: "looks at a waiting thread that moved". */
+static void add_loss(struct buf *text, const char *several, bool is_one)
+{
+    static const struct {
+        const char *several, *one;
+    } words[] = {
+        {"processes ", "process "}, {"entries ", "entry "},  {"tables ", "table "},
+        {"libraries ", "library "}, {"names ", "name "},     {"looks ", "look "},
+        {"samples ", "sample "},    {"threads ", "thread "}, {"stacks ", "stack "},
+        {"times ", "time "},        {"objects ", "object "}, {"frames ", "frame "},
+        {"blocks ", "block "},      {"points ", "point "},
+    };
+    for (size_t i = 0; is_one && i < sizeof words / sizeof *words; i++) {
+        const char *at = strstr(several, words[i].several);
+        if (at && at - several < LOSS_NOUN_WITHIN) {
+            buf_add(text, several, (size_t)(at - several));
+            buf_str(text, words[i].one);
+            several = at + strlen(words[i].several);
+            break;
+        }
+    }
+    buf_str(text, several);
+}
+
 static void losses_and_notes(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     for (uint32_t i = 0; i < profile->loss_count; i++) {
         const struct profile_loss *loss = &profile->losses[i];
         if (!loss->count)
             continue;
-        buf_addf(text, "%s %s", format_count(loss->count).text, profile_str(profile, loss->text));
+        buf_addf(text, "%s ", format_count(loss->count).text);
+        add_loss(text, profile_str(profile, loss->text), loss->count == 1);
         paragraph(screen, STYLE_WARNING, "Lost", text);
     }
     for (uint32_t i = 0; i < profile->note_count; i++) {

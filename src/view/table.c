@@ -389,18 +389,33 @@ static void figures(const struct layout *layout, const struct row *row)
     separator(screen, layout, layout->count, GLYPH_VERTICAL);
 }
 
-static struct row row_of(const struct table_context *context, const struct profile_line *line)
+/* All waits count, charged or not: a worker's sleep is worth seeing while others work. */
+static bool has_waits(const struct table_context *context, const struct profile_line *line)
+{
+    double most_sec = 0;
+    for (int cause = 0; cause < WAIT_CAUSES; cause++)
+        most_sec = fmax(most_sec, line->time.wait_sec[cause]);
+    double percent = profile_percent(context->profile, most_sec);
+    return percent > 0 && percent >= context->options->cpu_percent_threshold;
+}
+
+/* `file` is NULL for functions. */
+static struct row row_of(const struct table_context *context, const struct profile_file *file,
+                         const struct profile_line *line)
 {
     double percent = profile_percent(context->profile, profile_time_sum(&line->time));
     double all_mb = context->profile->all_memory.allocated_mb;
     double usage = all_mb > 0 ? 100 * line->memory.allocated_mb / all_mb : 0;
     bool has_time = percent > 0 && percent >= context->options->cpu_percent_threshold;
+    bool is_peak = file && context->profile->peak_line == line->lineno &&
+                   context->profile->peak_file == file->name; /* the summary names it */
     return (struct row){
         .context = context,
         .line = line,
         .percent = percent,
         .usage_percent = usage,
-        .active = has_time || usage >= ACTIVE_USAGE_PERCENT || line->memory.leak.likelihood > 0 ||
+        .active = has_time || has_waits(context, line) || usage >= ACTIVE_USAGE_PERCENT ||
+                  is_peak || line->memory.leak.likelihood > 0 ||
                   table_tells_total(context->profile, line->memory.total_mb),
     };
 }
@@ -486,9 +501,22 @@ static void ellipsis(struct screen *screen, const struct layout *layout)
     screen_newline(screen);
 }
 
+static bool has_active_line(const struct table_context *context, const struct profile_file *file)
+{
+    for (uint32_t i = 0; i < file->line_count; i++)
+        if (row_of(context, file, &file->lines[i]).active)
+            return true;
+    return false;
+}
+
 void table_lines(const struct table_context *context, const struct profile_file *file)
 {
     struct screen *screen = context->screen;
+    if (context->options->reduced && !has_active_line(context, file)) {
+        screen_cstr(screen, STYLE_DIM, "  no single line stands out");
+        screen_newline(screen);
+        return;
+    }
     struct layout layout;
     struct highlight highlight;
     const char *name = profile_str(context->profile, file->name);
@@ -499,7 +527,7 @@ void table_lines(const struct table_context *context, const struct profile_file 
     header(screen, &layout, slash ? slash + 1 : name);
     uint32_t shown = 0; /* the last line that was */
     for (uint32_t i = 0; i < file->line_count; i++) {
-        struct row row = row_of(context, &file->lines[i]);
+        struct row row = row_of(context, file, &file->lines[i]);
         if (context->options->reduced && !row.active)
             continue;
         if (file->lines[i].lineno > shown + 1)
@@ -529,7 +557,7 @@ void table_functions(const struct table_context *context, const struct profile_f
     struct row *rows = mem_zalloc(file->function_count, sizeof *rows);
     uint32_t count = 0, last_line = 0;
     for (uint32_t i = 0; i < file->function_count; i++) {
-        struct row row = row_of(context, &file->functions[i]);
+        struct row row = row_of(context, NULL, &file->functions[i]);
         if (!row.active)
             continue;
         rows[count++] = row;

@@ -80,7 +80,7 @@ void terminal_render(const struct profile *profile, const struct terminal_option
         .color = options->color,
         .ascii = options->ascii,
     };
-    if (profile->empty || !profile->file_count) {
+    if (profile->empty) {
         screen_cstr(&screen, STYLE_WARNING, "No profile data found in the file.");
         screen_newline(&screen);
         return;

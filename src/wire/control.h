@@ -30,8 +30,10 @@
 
 #define WIRE_CONTROL_MAGIC UINT64_C(0x6c7274636c616373) /* "scalctrl" */
 enum {
-    WIRE_CONTROL_VERSION = 2,
+    WIRE_CONTROL_VERSION = 3,
     WIRE_FILTER_TEXT_BYTES = 4096,
+    WIRE_FILTER_TOOL_BYTES = 64,
+    WIRE_FILTER_DIRECTORIES = 4,
     WIRE_CLAIMS_MAX = 448,
     WIRE_MARKS_MAX = 1024,
 };
@@ -47,11 +49,14 @@ enum wire_control_flags {
  * object, since whom idle time is charged to depends on who has a line of the user's.
  */
 struct wire_filter {
-    uint32_t flags;                              /* enum wire_filter_flags */
-    char directory[WIRE_FILTER_TEXT_BYTES];      /* all of them ended by NUL */
-    char real_directory[WIRE_FILTER_TEXT_BYTES]; /* links resolved; "" if that failed */
-    char profile_only[WIRE_FILTER_TEXT_BYTES];   /* patterns, comma-separated */
+    uint32_t flags; /* enum wire_filter_flags */
+    /* All of these end with NUL.  Directories: the program's, the same with links resolved; the
+     * working directory if the program lies below it, and resolved.  "" where there is none. */
+    char directories[WIRE_FILTER_DIRECTORIES][WIRE_FILTER_TEXT_BYTES];
+    char script[WIRE_FILTER_TEXT_BYTES];       /* named on the command line */
+    char profile_only[WIRE_FILTER_TEXT_BYTES]; /* patterns, comma-separated */
     char profile_exclude[WIRE_FILTER_TEXT_BYTES];
+    char tool[WIRE_FILTER_TOOL_BYTES]; /* an installed program's package; the launcher's alone */
 };
 enum wire_filter_flags {
     WIRE_FILTER_ALL = 1u << 0,              /* --profile-all; or the texts did not fit */

@@ -114,6 +114,44 @@ bool traced_is_inside(const char *file, const char *directory)
     return directory[length - 1] == '/' || file[length] == '/';
 }
 
+/* Is the directory part of an installed package?  Not the place of all of them, nor the standard
+ * library's. */
+static bool is_in_package(const char *directory)
+{
+    static const char site[] = "site-packages", dist[] = "dist-packages";
+    size_t root = traced_library_root(directory), length = sizeof site - 1;
+    return root > length && (!memcmp(directory + root - length, site, length) ||
+                             !memcmp(directory + root - length, dist, length));
+}
+
+static bool is_library(const struct wire_filter *filter, const char *file)
+{
+    size_t root = traced_library_root(file);
+    for (int i = 0; root && i < WIRE_FILTER_DIRECTORIES; i++) {
+        const char *directory = filter->directories[i];
+        if (traced_is_inside(file, directory) && is_in_package(directory))
+            return traced_library_root(file + strlen(directory)) > 0;
+    }
+    return root > 0;
+}
+
+/* Is the file in the directory that the given one lies in? */
+static bool is_in_parent(const char *file, const char *directory)
+{
+    const char *file_end = strrchr(file, '/'), *parent_end = strrchr(directory, '/');
+    return file_end && parent_end && directory[1] && file_end - file == parent_end - directory &&
+           !memcmp(file, directory, (size_t)(parent_end - directory));
+}
+
+bool traced_is_own(const struct wire_filter *filter, const char *file)
+{
+    for (int i = 0; i < WIRE_FILTER_DIRECTORIES; i++)
+        if (traced_is_inside(file, filter->directories[i]))
+            return true;
+    return !strcmp(file, filter->script) || is_in_parent(file, filter->directories[0]) ||
+           is_in_parent(file, filter->directories[1]);
+}
+
 enum traced traced_file(const struct wire_filter *filter, const char *file)
 {
     size_t length = strlen(file);
@@ -127,14 +165,11 @@ enum traced traced_file(const struct wire_filter *filter, const char *file)
                        ((filter->flags & WIRE_FILTER_CODE) && !strcmp(file, "<string>"))
                    ? TRACED_YES
                    : TRACED_NO;
-    if (filter->flags & WIRE_FILTER_ALL)
+    if ((filter->flags & WIRE_FILTER_ALL) || !strcmp(file, filter->script))
         return TRACED_YES;
-    if (traced_library_root(file))
+    if (is_library(filter, file))
         return only || (filter->flags & WIRE_FILTER_SYSTEM_LIBRARIES) ? TRACED_YES : TRACED_NO;
     if (strstr(file, "/../"))
         return TRACED_ASK;
-    return traced_is_inside(file, filter->directory) ||
-                   traced_is_inside(file, filter->real_directory)
-               ? TRACED_YES
-               : TRACED_ASK;
+    return traced_is_own(filter, file) ? TRACED_YES : TRACED_ASK;
 }

@@ -12,17 +12,19 @@
  *   4. --profile-only given, none of its patterns in it    no
  *   5. `<stdin>` / `<string>` when that is the program     yes
  *   6. any other `<...>` name                              no
- *   7. --profile-all                                       yes
+ *   7. --profile-all, or the script itself                 yes
  *   8. library file      only with --profile-system-libraries, or named by --profile-only
- *   9. inside the program's directory, as given or with links resolved; else what the name says
- *      otherwise written: TRACED_ASK
+ *   9. below the program's directory or, if the program lies below it, the working directory;
+ *      directly in the parent of the program's directory   yes
+ *  10. anything else may still be one of these otherwise written: TRACED_ASK
  *
  * A library file has a path component `site-packages` or `dist-packages`, or
  * `pythonX.Y` below `lib`, `lib32` or `lib64`, or `pythonXY.zip`: told from the
  * path alone, so that it is right for every interpreter of a process tree.
  * Rule 8 decides for every library file, also for one inside the program's
- * directory (a venv there).  "Inside" in rule 9 compares whole components: /a/bc
- * is not inside /a/b.
+ * directory (a venv there), but where a directory of rule 9 is itself part of an installed
+ * package, what lies below it is not taken for a library: somebody works there.
+ * "Below" compares whole components: /a/bc is not below /a/b.
  */
 #ifndef WIRE_TRACED_H
 #define WIRE_TRACED_H
@@ -35,6 +37,9 @@
 enum traced { TRACED_NO, TRACED_YES, TRACED_ASK };
 
 enum traced traced_file(const struct wire_filter *filter, const char *file);
+
+/* Rule 9, and the script. */
+bool traced_is_own(const struct wire_filter *filter, const char *file);
 
 /* Is the file below the directory, by text alone?  "" has nothing below it. */
 bool traced_is_inside(const char *file, const char *directory);

@@ -84,11 +84,6 @@ class SideBySide:
         return json.loads(self.profile_path.read_text())
 
 
-def status_of_launcher(status):
-    """What the launcher exits with when the program ended so: a shell's numbers."""
-    return 128 - status if status < 0 else status
-
-
 def difference(plain, profiled, lines_max=60):
     """What differs between two standard outputs, for people."""
     lines = difflib.unified_diff(
@@ -99,7 +94,7 @@ def difference(plain, profiled, lines_max=60):
 
 def assert_same(plain, profiled, mask=lambda text: text):
     """Same status, same standard output, and the same errors before anything of ours."""
-    assert profiled.status == status_of_launcher(plain.status), profiled
+    assert profiled.status == plain.status, profiled
     assert mask(profiled.stdout) == mask(plain.stdout), difference(plain, profiled)
     own, ours = mask(plain.stderr), mask(profiled.stderr)
     assert ours.startswith(own), "expected first:\n%s\ngot:\n%s" % (own, ours)

@@ -101,9 +101,9 @@ def test_main_help(run, words, status):
     "words, shown, hidden",
     [
         (["run", "-h"], "--outfile", "--profile-all"),
-        (["run", "prog.py", "--help"], "--cpu-only", "--profile-all"),
-        (["run", "prog.py", "--help-advanced"], "--profile-all", "--outfile"),
-        (["view", "--help"], "[profile_file]", "--outfile"),
+        (["run", "--help", "prog.py"], "--cpu-only", "--profile-all"),
+        (["run", "--help-advanced", "prog.py"], "--profile-all", "--outfile"),
+        (["view", "--help"], "[profile_file]", "--config"),
     ],
 )
 def test_verb_help(run, words, shown, hidden):
@@ -174,10 +174,15 @@ def test_unknown_verb(run):
             "seconds, not '0'\n",
         ),
         (
-            ["run", "x.py", "-o"],
+            ["run", "-o"],
             "scalene run: error: argument -o/--outfile: expected one argument\n",
         ),
-        (["view", "--bogus"], "scalene view: error: unrecognized arguments: --bogus\n"),
+        (
+            ["run", "x.py", "--profile-only"],
+            "scalene run: error: argument --profile-only: expected one argument; the program's own "
+            "options go after ---\n",
+        ),
+        (["merge", "--bogus"], "scalene merge: error: unrecognized arguments: --bogus\n"),
     ],
 )
 def test_usage_errors(run, words, message):
@@ -249,7 +254,10 @@ def test_outfile_is_a_directory(run, program, tmp_path):
     [
         (["prog.py", "a", "-b", "--bogus"], ["prog.py", "a", "-b", "--bogus"]),
         (["--no-browser", "--json", "--cli", "prog.py", "a"], ["prog.py", "a"]),
-        (["prog.py", "-o", "x", "a", "--cpu-only"], ["prog.py", "a"]),
+        (["prog.py", "-o", "x", "a", "--cpu-only"], ["prog.py", "-o", "x", "a"]),
+        (["prog.py", "-h", "--help", "-c2", "--cpu-o"], ["prog.py", "-h", "--help", "-c2", "--cpu-o"]),
+        (["--column-width", "120", "prog.py", "a"], ["prog.py", "a"]),
+        (["prog.py", "a", "--", "--cpu-only"], ["prog.py", "a", "--", "--cpu-only"]),
         (["prog.py", "---", "-o", "x", "--cpu-only"], ["prog.py", "-o", "x", "--cpu-only"]),
         (["-u", "-W", "ignore", "./prog.py", "data.py"], ["./prog.py", "data.py"]),
         (["---", "-c", SHOW_ARGV, "a", "-h"], ["-c", "a", "-h"]),
@@ -306,11 +314,11 @@ def test_exit_status(inert, program, newest_python, text, status):
 def test_death_by_signal(inert, program, newest_python):
     program("import os; os.kill(os.getpid(), 11)")
     result = inert("prog.py")
-    assert result.returncode == 128 + 11
+    assert result.returncode == -11
     assert "scalene: the program was killed by signal 11 (Segmentation fault)\n" in result.stderr
     program("raise KeyboardInterrupt")
     result = inert("prog.py")
-    assert result.returncode == 128 + signal.SIGINT
+    assert result.returncode == -signal.SIGINT
     assert "Scalene execution interrupted.\n" in result.stderr
 
 
@@ -460,7 +468,7 @@ def test_full_disk(profile, program, tmp_path):
 def test_profile_survives_a_crash(profile, program, tmp_path):
     program(BUSY + "import os; os.kill(os.getpid(), 9)\n")
     result = profile("prog.py")
-    assert result.returncode == 128 + 9
+    assert result.returncode == -9
     assert "scalene: the program was killed by signal 9 (Killed)\n" in result.stderr
     assert "Scalene: profile saved to scalene-profile.json\n" in result.stderr
     assert json.loads((tmp_path / "scalene-profile.json").read_text())["files"]

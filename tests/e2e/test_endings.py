@@ -78,12 +78,12 @@ def child_of(pid):
 
 # How the program ends by itself when it gets this signal while it does that.
 FROM_OUTSIDE = [
-    ("wait", signal.SIGTERM, 128 + signal.SIGTERM, ""),
-    ("wait", signal.SIGHUP, 128 + signal.SIGHUP, ""),
-    ("wait", signal.SIGUSR1, 128 + signal.SIGUSR1, ""),
-    ("wait", signal.SIGQUIT, 128 + signal.SIGQUIT, ""),
+    ("wait", signal.SIGTERM, -signal.SIGTERM, ""),
+    ("wait", signal.SIGHUP, -signal.SIGHUP, ""),
+    ("wait", signal.SIGUSR1, -signal.SIGUSR1, ""),
+    ("wait", signal.SIGQUIT, -signal.SIGQUIT, ""),
     ("interrupted", signal.SIGINT, 7, "cleaning up\n"),
-    ("wait", signal.SIGINT, 128 + signal.SIGINT, ""),
+    ("wait", signal.SIGINT, -signal.SIGINT, ""),
     ("busy", signal.SIGTERM, 9, ""),
 ]
 
@@ -104,7 +104,7 @@ def test_kill_9_from_outside(both):
     launcher = start(both, PROGRAM, "busy")
     os.kill(child_of(launcher.pid), signal.SIGKILL)
     launcher.communicate(timeout=30)
-    assert launcher.returncode == 128 + signal.SIGKILL
+    assert launcher.returncode == -signal.SIGKILL
     assert_profile_has_the_work(both.read_profile())
 
 
@@ -121,7 +121,7 @@ def test_nobody_listens(newest, tmp_path):
     assert b"ready\n" in launcher.stdout
     launcher.stderr.close()
     os.kill(child_of(launcher.pid), signal.SIGKILL)
-    assert launcher.wait(timeout=30) == 128 + signal.SIGKILL
+    assert launcher.wait(timeout=30) == -signal.SIGKILL
     assert_profile_has_the_work(newest.read_profile())
     assert not list(tmp_path.glob("scalene-*"))
 

@@ -165,7 +165,7 @@ def test_how_the_program_ended(scalene, newest_python, tmp_path):
     work = TREE.read_text().split("def wait_for")[0] + "child_work()\n"
     program = tmp_path / "ends.py"
     program.write_text(work + "os.kill(os.getpid(), signal.SIGTERM)\n")
-    tree = run(scalene, newest_python, tmp_path, program, status=128 + signal.SIGTERM)
+    tree = run(scalene, newest_python, tmp_path, program, status=-signal.SIGTERM)
     assert (tree.program["exit_status"], tree.program["signal"]) == (None, signal.SIGTERM)
     program.write_text(work + "sys.exit(7)\n")
     tree = run(scalene, newest_python, tmp_path, program, status=7)

@@ -93,8 +93,8 @@ class Reader:
                 self.imports.append(["import " + render(alias), alias.name, node.lineno])
         elif isinstance(node, ast.ImportFrom):
             module = "." * node.level + (node.module or "")
-            for alias in node.names:
-                self.imports.append(["from %s import %s" % (module, render(alias)), module, node.lineno])
+            names = ", ".join(render(alias) for alias in node.names)
+            self.imports.append(["from %s import %s" % (module, names), module, node.lineno])
         for child in ast.iter_child_nodes(node):
             if not isinstance(child, ast.expr):
                 self.walk(child, prefix, in_loop, global_names)

@@ -32,10 +32,72 @@ static void by_default_the_program_s_directory(void **state)
     assert_true(traces(WITH(.directory = "/home/u/proj/"), "/home/u/proj/main.py"));
     assert_true(traces(WITH(.directory = "/"), "/main.py"));
     assert_false(traces(WITH(0), "/home/u/project/main.py"));
-    assert_false(traces(WITH(0), "/home/u/main.py"));
+    assert_false(traces(WITH(0), "/home/main.py"));
     assert_false(traces(WITH(0), "/home/u/proj/../other/main.py"));
     assert_false(traces(WITH(0), ""));
     assert_false(traces(WITH(.directory = ""), "/home/u/proj/main.py"));
+}
+
+static void directly_in_its_parent(void **state)
+{
+    assert_true(traces(WITH(0), "/home/u/helper.py"));
+    assert_true(traces(WITH(0), "/home/u/proj/../helper.py"));
+    assert_false(traces(WITH(0), "/home/u/other/helper.py"));
+    assert_false(traces(WITH(0), "/home/helper.py"));
+    assert_true(traces(WITH(.directory = "/p"), "/helper.py"));
+    assert_false(traces(WITH(.directory = ""), "/helper.py"));
+}
+
+static void below_the_working_directory(void **state)
+{
+#define AT(work) WITH(.directory = "/home/u/proj/scripts", .work_directory = work)
+    assert_true(traces(AT("/home/u/proj"), "/home/u/proj/package/deep/mod.py"));
+    assert_true(traces(AT("/home/u/proj"), "/home/u/proj/scripts/train.py"));
+    /* If the program does not lie below it, it is just where somebody stands. */
+    assert_false(traces(AT("/home/u/other"), "/home/u/other/mod.py"));
+    assert_false(traces(AT("/home/u/pro"), "/home/u/proj/package/mod.py"));
+    assert_false(traces(AT("/"), "/opt/mod.py"));
+    assert_false(traces(AT(""), "/home/u/proj/package/mod.py"));
+    assert_false(traces(AT("/home/u/proj"), "/home/u/proj/.venv/lib/python3.12/os.py"));
+#undef AT
+}
+
+static void the_script_wherever_it_lives(void **state)
+{
+    static const char script[] = "/usr/lib/python3.12/timeit.py";
+    assert_true(traces(WITH(.directory = "/usr/lib/python3.12", .script = script), script));
+    assert_false(traces(WITH(.directory = "/usr/lib/python3.12", .script = script),
+                        "/usr/lib/python3.12/os.py"));
+    assert_false(traces(WITH(.script = script, .profile_exclude = "timeit"), script));
+    /* One that is part of an installed package has its own directory. */
+    static const char benchmark[] = "/v/lib/python3.12/site-packages/suite/one/run.py";
+#define IN(directory_) WITH(.directory = directory_, .script = benchmark)
+    assert_true(traces(IN("/v/lib/python3.12/site-packages/suite/one"),
+                       "/v/lib/python3.12/site-packages/suite/one/part/x.py"));
+    assert_false(traces(IN("/v/lib/python3.12/site-packages/suite/one"),
+                        "/v/lib/python3.12/site-packages/numpy/x.py"));
+    assert_false(traces(IN("/v/lib/python3.12/site-packages/suite/one"),
+                        "/v/lib/python3.12/site-packages/suite/one/lib/python3.12/os.py"));
+    assert_false(traces(IN("/v/lib/python3.12/site-packages"),
+                        "/v/lib/python3.12/site-packages/numpy/x.py"));
+#undef IN
+}
+
+static void tools(void **state)
+{
+    struct wire_filter filter;
+    filter_init(&filter, &WITH(.directory = "/home/u/proj", .tool = "black"));
+    assert_true(filter_is_tool(&filter, "/v/lib/python3.12/site-packages/black/files.py"));
+    assert_true(filter_is_tool(&filter, "/usr/lib/python3/dist-packages/black.py"));
+    assert_true(filter_is_tool(&filter, "/src/black/__init__.py"));
+    assert_false(filter_is_tool(&filter, "/v/lib/python3.12/site-packages/blackd/x.py"));
+    assert_false(filter_is_tool(&filter, "/v/lib/python3.12/site-packages/x/black/x.py"));
+    assert_false(filter_is_tool(&filter, "/src/blacker/x.py"));
+    assert_false(filter_is_tool(&filter, "<frozen black>"));
+    filter_init(&filter, &WITH(.directory = "/home/u/proj", .tool = "json"));
+    assert_false(filter_is_tool(&filter, "/usr/lib/python3.12/json/tool.py"));
+    filter_init(&filter, &WITH(.directory = "/home/u/proj"));
+    assert_false(filter_is_tool(&filter, "/v/lib/python3.12/site-packages/black/files.py"));
 }
 
 static void libraries_inside_the_directory_are_libraries(void **state)
@@ -134,6 +196,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(by_default_the_program_s_directory),
+        cmocka_unit_test(directly_in_its_parent),
+        cmocka_unit_test(below_the_working_directory),
+        cmocka_unit_test(the_script_wherever_it_lives),
+        cmocka_unit_test(tools),
         cmocka_unit_test(libraries_inside_the_directory_are_libraries),
         cmocka_unit_test(patterns),
         cmocka_unit_test(names_in_angle_brackets),

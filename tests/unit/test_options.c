@@ -118,17 +118,27 @@ static void metrics(void **state)
     }
 }
 
+static void assert_warned(enum option_verb verb, char *const *words, const char *text)
+{
+    struct options options;
+    parse(&options, verb, words);
+    assert_string_equal(options.warnings.len ? options.warnings.data : "", text);
+    options_release(&options);
+}
+
 static void program_and_arguments(void **state)
 {
     assert_left(WORDS("p.py", "-x", "--why", "1"), WORDS("p.py", "-x", "--why", "1"));
-    /* Ours on both sides of the program. */
-    assert_left(WORDS("--cpu-only", "p.py", "-o", "x", "a", "--profile-all"), WORDS("p.py", "a"));
-    assert_left(WORDS("p.py", "-ox", "a"), WORDS("p.py", "a"));
-    assert_left(WORDS("-m", "pkg.mod", "--cpu-only", "a"), WORDS("-m", "pkg.mod", "a"));
-    /* Unknown ones before the program are nobody's. */
-    assert_left(WORDS("--no-browser", "--json", "--cli", "p.py", "a"), WORDS("p.py", "a"));
-    assert_left(WORDS("--no-browser", "-m", "mod", "--json"), WORDS("-m", "mod", "--json"));
-    assert_left(WORDS("--bogus=1", "-Z", "p.py"), WORDS("p.py"));
+    /* Behind the program all is the program's: short options, beginnings of ours, and most of ours.
+     */
+    assert_left(WORDS("--cpu-only", "p.py", "-o", "x", "a"), WORDS("p.py", "-o", "x", "a"));
+    assert_left(WORDS("p.py", "-ox", "-c2", "-h"), WORDS("p.py", "-ox", "-c2", "-h"));
+    assert_left(WORDS("p.py", "--cpu-o", "--profile-al"), WORDS("p.py", "--cpu-o", "--profile-al"));
+    assert_left(
+        WORDS("p.py", "--help", "--outfile", "x", "--gpu", "--memory", "--async", "--config", "c",
+              "--on", "--off", "--python", "q", "--stacks", "--help-advanced"),
+        WORDS("p.py", "--help", "--outfile", "x", "--gpu", "--memory", "--async", "--config", "c",
+              "--on", "--off", "--python", "q", "--stacks", "--help-advanced"));
     /* Options of the interpreter stay, with their values. */
     assert_left(WORDS("-u", "-W", "error", "-Xdev", "-OO", "p.py"),
                 WORDS("-u", "-W", "error", "-Xdev", "-OO", "p.py"));
@@ -139,13 +149,69 @@ static void program_and_arguments(void **state)
     assert_left(WORDS("p.py", "-1", "-"), WORDS("p.py", "-1", "-"));
 }
 
+static void late_options(void **state)
+{
+    struct options options;
+    parse(&options, VERB_RUN,
+          WORDS("-m", "pkg.mod", "--cpu-only", "a", "--profile-all", "--profile-only", "x",
+                "--profile-exclude=y", "--profile-interval", "2", "--cpu-sampling-rate=0.02",
+                "--cpu-percent-threshold", "3", "--allocation-sampling-window", "4",
+                "--malloc-threshold", "5", "--memory-leak-detector", "--profile-system-libraries",
+                "--use-virtual-time", "--program-path", "/d", "--no-browser", "b"));
+    const struct run_options *run = &options.run;
+    assert_true(run->cpu_only && run->profile_all && run->profile_system_libraries);
+    assert_true(run->use_virtual_time && run->no_browser);
+    assert_string_equal(run->profile_only, "x");
+    assert_string_equal(run->profile_exclude, "y");
+    assert_string_equal(run->program_path, "/d");
+    assert_true(run->interval_sec == 2 && run->cpu_sampling_sec == 0.02);
+    assert_true(run->cpu_percent_threshold == 3);
+    assert_int_equal(run->allocation_window_bytes, 4);
+    assert_int_equal(run->malloc_threshold, 5);
+    assert_words(&options, WORDS("-m", "pkg.mod", "a", "b"));
+    options_release(&options);
+    assert_warned(
+        VERB_RUN, WORDS("p.py", "--cpu-only", "--profile-only=x"),
+        "Scalene: --cpu-only, --profile-only after the program: taken for the profiler's; "
+        "options go before the program, the program's own after ---\n");
+    assert_warned(VERB_RUN, WORDS("--cpu-only", "p.py", "-o", "x", "---", "--cpu-only"), "");
+    assert_mistake(VERB_RUN, WORDS("p.py", "--profile-only"),
+                   "argument --profile-only: expected one argument; the program's own options go "
+                   "after ---");
+}
+
+static void unknown_options(void **state)
+{
+    /* Before the program they are nobody's. */
+    assert_left(WORDS("--no-browser", "--json", "--cli", "p.py", "a"), WORDS("p.py", "a"));
+    assert_left(WORDS("--json", "-m", "mod", "--json"), WORDS("-m", "mod", "--json"));
+    assert_left(WORDS("--bogus=1", "-Z", "p.py"), WORDS("p.py"));
+    /* What follows is their value if it is no program and a program comes later. */
+    assert_left(WORDS("--column-width", "120", "p.py", "b.py"), WORDS("p.py", "b.py"));
+    assert_left(WORDS("--theme", "dark-blue", "-m", "mod"), WORDS("-m", "mod"));
+    assert_left(WORDS("--json", "sh", "p.py"), WORDS("sh", "p.py"));
+    assert_left(WORDS("--json", "/", "p.py"), WORDS("/", "p.py"));
+    assert_left(WORDS("--column-width", "120", "x"), WORDS("120", "x"));
+    assert_left(WORDS("--column-width", "120", "---", "p.py"), WORDS("120", "p.py"));
+    assert_warned(VERB_RUN, WORDS("--profile-al", "--no-browser", "p.py", "--bogus"), "");
+    assert_warned(VERB_RUN, WORDS("--cpuonly", "--xyz=1", "-Z", "p.py"),
+                  "Scalene: warning: unknown option '--cpuonly' (ignored); did you mean "
+                  "'--cpu-only'?\n"
+                  "Scalene: warning: unknown option '--xyz=1' (ignored)\n"
+                  "Scalene: warning: unknown option '-Z' (ignored)\n");
+    assert_warned(VERB_VIEW, WORDS("--reduzed", "a.json", "b.json"),
+                  "Scalene: warning: unknown option '--reduzed' (ignored); did you mean "
+                  "'--reduced'?\n"
+                  "Scalene: warning: one profile is shown at a time; 'b.json' (ignored)\n");
+}
+
 static void verbatim(void **state)
 {
     assert_left(WORDS("p.py", "---", "--cpu-only", "-o", "x"),
                 WORDS("p.py", "--cpu-only", "-o", "x"));
     assert_left(WORDS("---", "-c", "print()", "---", "-h"), WORDS("-c", "print()", "---", "-h"));
     assert_left(WORDS("--", "p.py", "-o", "x"), WORDS("p.py", "-o", "x"));
-    assert_left(WORDS("p.py", "--", "--cpu-only"), WORDS("p.py", "--", "--cpu-only"));
+    assert_left(WORDS("p.py", "--", "--cpu-only", "---"), WORDS("p.py", "--", "--cpu-only", "---"));
     assert_left(WORDS("p.py", "---"), WORDS("p.py"));
 }
 
@@ -159,15 +225,17 @@ static void abbreviations(void **state)
     options_release(&options);
     parse(&options, VERB_VIEW, WORDS("--red", "--cl"));
     assert_true(options.view.reduced && options.view.cli);
+    assert_true(options.view.browser && options.view.port == 11235);
+    options_release(&options);
+    parse(&options, VERB_VIEW, WORDS("--no-browser", "--port=0", "--linger", "1.5", "-ox"));
+    assert_true(!options.view.browser && !options.view.port && options.view.linger_sec == 1.5);
+    assert_string_equal(options.view.outfile, "x");
     options_release(&options);
     assert_mistake(VERB_RUN, WORDS("--cpu", "p.py"),
                    "ambiguous option: --cpu could match --cpu-only, --cpu-percent-threshold, "
                    "--cpu-sampling-rate");
-    assert_mistake(VERB_RUN, WORDS("p.py", "--no-"),
-                   "ambiguous option: --no- could match --no-stacks, --no-async; the program's own "
-                   "options go after ---");
     assert_mistake(VERB_RUN, WORDS("--no-=1"),
-                   "ambiguous option: --no-=1 could match --no-stacks, --no-async");
+                   "ambiguous option: --no-=1 could match --no-stacks, --no-async, --no-browser");
     /* No beginning of anything. */
     assert_left(WORDS("p.py", "--cpus", "--=x"), WORDS("p.py", "--cpus", "--=x"));
 }
@@ -175,7 +243,7 @@ static void abbreviations(void **state)
 static void help(void **state)
 {
     struct options options;
-    parse(&options, VERB_RUN, WORDS("p.py", "--help"));
+    parse(&options, VERB_RUN, WORDS("--help", "p.py"));
     assert_int_equal(options.help, OPTION_HELP);
     options_release(&options);
     parse(&options, VERB_RUN, WORDS("--help-a", "--cpu"));
@@ -198,8 +266,7 @@ static void mistakes(void **state)
                    "argument --off: not allowed with argument --on");
     assert_mistake(VERB_RUN, WORDS("--pid", "x"), "argument --pid: invalid int value: 'x'");
     assert_mistake(VERB_RUN, WORDS("--pid="), "argument --pid: invalid int value: ''");
-    assert_mistake(VERB_VIEW, WORDS("--bogus"), "unrecognized arguments: --bogus");
-    assert_mistake(VERB_VIEW, WORDS("a.json", "b.json"), "unrecognized arguments: b.json");
+    assert_mistake(VERB_MERGE, WORDS("--bogus"), "unrecognized arguments: --bogus");
     assert_mistake(VERB_VIEW, WORDS("--color", "red"),
                    "argument --color: invalid choice: 'red' (choose from 'auto', 'always', "
                    "'never')");
@@ -320,6 +387,7 @@ int main(void)
         cmocka_unit_test(help),           cmocka_unit_test(mistakes),
         cmocka_unit_test(absurd_numbers), cmocka_unit_test(table_is_sound),
         cmocka_unit_test(help_text),      cmocka_unit_test(other_verbs),
+        cmocka_unit_test(late_options),   cmocka_unit_test(unknown_options),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -319,7 +319,11 @@ static void nothing_traced_says_why(void **state)
     build(&profile, &config);
     assert_false(profile.empty);
     assert_int_equal(profile.file_count, 0);
-    assert_true(has_note(&profile, "100 % of the CPU time was in files outside"));
+    assert_true(has_note(&profile, "no line of your own files was reached; the time went elsewhere "
+                                   "(os 100 %): --profile-all shows it"));
+    assert_int_equal(profile.elsewhere_count, 1);
+    assert_string_equal(profile_str(&profile, profile.elsewhere[0].name), "os");
+    close_to(profile.elsewhere[0].sec, 0.5);
     profile_release(&profile);
 
     arena_make_init(&make, PID + 10);

@@ -225,8 +225,7 @@ static void test_imports(void **state)
                   "s = 'import no'  # import no\n",
                   "1 import numpy as np [numpy]\n"
                   "1 import os.path [os.path]\n"
-                  "2 from os import path as p [os]\n"
-                  "2 from os import sep [os]\n"
+                  "2 from os import path as p, sep [os]\n"
                   "4 import a [a]\n"
                   "4 from b import * [b]\n"
                   "6 from . import c [.]\n"

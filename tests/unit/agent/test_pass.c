@@ -39,7 +39,7 @@ static struct {
 
 static struct wire_control control;
 static struct fake_object *code, *traced_code;
-static struct wire_filter filter = {.directory = "/p"};
+static struct wire_filter filter = {.directories = {"/d/p"}};
 static unsigned used;
 static uint64_t now_ns, passed_cpu_ns;
 static uint64_t idle_ns;            /* time in which nobody ran */
@@ -192,7 +192,7 @@ static int open_all(void **state)
         return -1;
     agent.tables.filter = &filter;
     code = fake_code(&agent.layout, "/a.py", "f", 1);
-    traced_code = fake_code(&agent.layout, "/p/a.py", "f", 1);
+    traced_code = fake_code(&agent.layout, "/d/p/a.py", "f", 1);
     claims_in_child(true);
     claims_join((uint64_t)5000 * PASS_NS);
     fixture_grow_fully(&agent.arena);

@@ -27,7 +27,7 @@ static uint64_t cpu_ns, mono_ns;
 static unsigned armed, walks;
 static void *tstate;
 static struct fake_object *cframe, *code, *library_code, *shim, *root, *leaf;
-static struct wire_filter filter = {.directory = "/p"};
+static struct wire_filter filter = {.directories = {"/p"}};
 static struct thread *self;
 static enum classify_result doing;
 
