@@ -6,6 +6,7 @@
 
 #include "cmd/nearest.h"
 #include "launch/target.h"
+#include "serve/server.h"
 
 #include <errno.h>
 #include <math.h>
@@ -412,7 +413,10 @@ void options_init(struct options *options)
                 .malloc_threshold = 100,
                 .leak_detector = true,
                 .start_on = true},
-        .view = {.color = "auto", .browser = true, .port = 11235, .linger_sec = 150},
+        .view = {.color = "auto",
+                 .browser = true,
+                 .port = SERVER_PORT,
+                 .linger_sec = SERVER_LINGER_SEC},
         .help = OPTION_SET,
     };
 }

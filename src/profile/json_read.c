@@ -6,26 +6,11 @@
  */
 #include "profile/json_read.h"
 
-#include "profile/json_field.h"
+#include "profile/json_reader.h"
 #include "profile/json_stacks.h"
-#include "profile/json_walk.h"
-#include "profile/json_write.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define SEC_MAX   JSON_AMOUNT_MAX
-#define COUNT_MAX JSON_COUNT_MAX
-#define ID_MAX    JSON_ID_MAX
-/* CPython's own bound. */
-#define LINENO_MAX INT32_MAX
-
-struct reader {
-    struct json_document *document;
-    struct profile *profile;
-    struct map traced; /* names of files with lines */
-    struct err *err;
-};
 
 /* A line or function before percents are turned into seconds; -1 = absent. */
 struct raw_line {
@@ -34,25 +19,6 @@ struct raw_line {
     double python_percent, native_percent, system_percent;
     double python_fraction, usage_fraction, copy_mb_s;
 };
-
-/* The middle of a table row: kind, bounds, whether null will do. */
-#define SECONDS FIELD_REAL, 0, SEC_MAX, false
-#define AMOUNT  FIELD_REAL, 0, SEC_MAX, false
-#define PERCENT FIELD_REAL, 0, 100, false
-#define SHARE   FIELD_REAL, 0, 1, false
-#define COUNT   FIELD_U64, 0, COUNT_MAX, false
-#define LINENO  FIELD_U32, 0, LINENO_MAX, false
-#define PROCESS FIELD_I32, 0, INT32_MAX, false
-#define THREAD  FIELD_U64, 0, ID_MAX, true
-#define TEXT    FIELD_STRING, 0, 0, false
-#define FLAG    FIELD_BOOL, 0, 0, false
-#define LIST    FIELD_LIST, 0, 0, false
-
-#define AT(type, member) offsetof(struct type, member)
-#define FIELDS(list)                                                                               \
-    {                                                                                              \
-        list, sizeof list / sizeof list[0]                                                         \
-    }
 
 static const struct json_field top_list[] = {
     {"program", TEXT, AT(profile, program)},
@@ -288,143 +254,6 @@ static const struct json_field run_list[] = {
 };
 static const struct json_fields run_fields = FIELDS(run_list);
 
-static int read_fields(struct reader *reader, const struct json_fields *fields,
-                       const json_t *object, const struct json_path *path, void *target)
-{
-    return json_fields_read(fields, object, path, &reader->profile->strings, target, reader->err);
-}
-
-typedef int read_item(struct reader *, const json_t *value, const struct json_path *path,
-                      void *item);
-
-/* What was not loaded is not of the type that it should be. */
-static int fail_type(struct reader *reader, struct json_slice slice, const struct json_path *path,
-                     const char *what)
-{
-    json_t *value = json_walk_load(reader->document, slice);
-    if (value)
-        json_field_expected(path, what, value, reader->err);
-    json_decref(value);
-    return -1;
-}
-
-/* The optional list `key` of an object into an array of the profile's pool. */
-static int read_list(struct reader *reader, const json_t *object, const struct json_path *path,
-                     const char *key, size_t item_size, read_item *read, void *items_out,
-                     uint32_t *count_out)
-{
-    const json_t *list = json_object_get(object, key);
-    const struct json_path list_path = {.up = path, .key = key};
-    if (!list)
-        return 0;
-    if (!json_is_array(list))
-        return json_field_expected(&list_path, "a list", list, reader->err);
-    size_t count = json_array_size(list);
-    char *items = pool_alloc(&reader->profile->pool, count * item_size);
-    for (size_t i = 0; i < count; i++) {
-        const struct json_path item_path = {.up = &list_path, .index = i};
-        if (read(reader, json_array_get(list, i), &item_path, items + i * item_size))
-            return -1;
-    }
-    memcpy(items_out, &items, sizeof items);
-    *count_out = (uint32_t)count;
-    return 0;
-}
-
-/* The same of a list that was not loaded (json_walk.h), with one member at a time in memory. */
-static int read_long_list(struct reader *reader, struct json_slice list,
-                          const struct json_path *path, const char *key, size_t item_size,
-                          read_item *read, void *items_out, uint32_t *count_out)
-{
-    const struct json_path list_path = {.up = path, .key = key};
-    struct json_walk walk;
-    struct json_slice slice;
-    size_t count = 0;
-    int more;
-    if (!list.end)
-        return 0;
-    if (json_walk_type(reader->document, list) != '[')
-        return fail_type(reader, list, &list_path, "a list");
-    json_walk_begin(&walk, reader->document, list);
-    while ((more = json_walk_next(&walk, NULL, &slice)) > 0)
-        count++;
-    if (more)
-        return -1;
-    char *items = pool_alloc(&reader->profile->pool, count * item_size);
-    json_walk_begin(&walk, reader->document, list);
-    for (size_t i = 0; json_walk_next(&walk, NULL, &slice) > 0; i++) {
-        const struct json_path item_path = {.up = &list_path, .index = i};
-        json_t *value = json_walk_load(reader->document, slice);
-        int rc = value ? read(reader, value, &item_path, items + i * item_size) : -1;
-        json_decref(value);
-        if (rc)
-            return -1;
-    }
-    memcpy(items_out, &items, sizeof items);
-    *count_out = (uint32_t)count;
-    return 0;
-}
-
-static int read_string(struct reader *reader, const json_t *value, const struct json_path *path,
-                       void *item)
-{
-    static const struct json_field text = {"", TEXT, 0};
-    return json_field_store(&text, value, path, &reader->profile->strings, item, reader->err);
-}
-
-static int read_real(struct reader *reader, const json_t *value, const struct json_path *path,
-                     void *item)
-{
-    static const struct json_field number = {"", SECONDS, 0};
-    return json_field_store(&number, value, path, NULL, item, reader->err);
-}
-
-static int read_waits(struct reader *reader, const json_t *object, const struct json_path *path,
-                      struct profile_time *time)
-{
-    const json_t *waits = json_object_get(object, "waits");
-    const struct json_path waits_path = {.up = path, .key = "waits"};
-    if (!waits)
-        return 0;
-    if (!json_is_object(waits))
-        return json_field_expected(&waits_path, "an object", waits, reader->err);
-    for (int cause = 0; cause < WAIT_CAUSES; cause++) {
-        const struct json_path here = {.up = &waits_path, .key = wait_cause_key[cause]};
-        const json_t *value = json_object_get(waits, wait_cause_key[cause]);
-        if (value && read_real(reader, value, &here, &time->wait_sec[cause]))
-            return -1;
-    }
-    return 0;
-}
-
-/* [nanoseconds, MB]; the original's children may have begun before it: a time below 0 is its start.
- */
-static int read_point(struct reader *reader, const json_t *value, const struct json_path *path,
-                      void *item)
-{
-    struct profile_point *point = item;
-    const json_t *at = json_array_get(value, 0), *mb = json_array_get(value, 1);
-    if (!json_is_number(at) || !json_is_number(mb))
-        return json_field_expected(path, "a time and megabytes", value, reader->err);
-    double at_ns = json_number_value(at), amount = json_number_value(mb);
-    point->at_sec = at_ns > 0 ? (at_ns < 1e9 * SEC_MAX ? at_ns / 1e9 : SEC_MAX) : 0;
-    point->mb = amount > 0 ? (amount < SEC_MAX ? amount : SEC_MAX) : 0;
-    return 0;
-}
-
-static int read_points(struct reader *reader, const json_t *object, const struct json_path *path,
-                       const char *key, struct profile_point **points, uint32_t *count)
-{
-    if (read_list(reader, object, path, key, sizeof **points, read_point, points, count))
-        return -1;
-    if (*count > PROFILE_POINTS_MAX) {
-        for (uint32_t i = 0; i < PROFILE_POINTS_MAX; i++)
-            (*points)[i] = (*points)[(uint64_t)i * *count / PROFILE_POINTS_MAX];
-        *count = PROFILE_POINTS_MAX;
-    }
-    return 0;
-}
-
 /* Line number as text -> likelihood and velocity. */
 static int read_leaks(struct reader *reader, const json_t *object, const struct json_path *path,
                       struct profile_file *file)
@@ -438,7 +267,7 @@ static int read_leaks(struct reader *reader, const json_t *object, const struct 
         const struct json_path here = {.up = &leaks_path, .key = key};
         unsigned long lineno = strtoul(key, NULL, 10);
         struct profile_leak leak = {0};
-        if (read_fields(reader, &leak_fields, value, &here, &leak))
+        if (reader_fields(reader, &leak_fields, value, &here, &leak))
             return -1;
         struct profile_line *line =
             lineno <= LINENO_MAX ? profile_line_at(file, (uint32_t)lineno) : NULL;
@@ -484,7 +313,8 @@ static int read_stamps(struct reader *reader, const json_t *object, const struct
 {
     double *all = NULL;
     uint32_t count = 0;
-    if (read_list(reader, object, path, "cpu_samples_list", sizeof *all, read_real, &all, &count))
+    if (reader_list(reader, object, path, "cpu_samples_list", sizeof *all, reader_real, &all,
+                    &count))
         return -1;
     if (count)
         qsort(all, count, sizeof *all, compare_reals);
@@ -515,8 +345,9 @@ static int read_memory(struct reader *reader, const json_t *value, const struct 
     struct profile_memory *all = &reader->profile->all_memory;
     if (!(all->allocated_mb > 0) && raw->usage_fraction > 0)
         all->allocated_mb = memory->allocated_mb / raw->usage_fraction;
-    if (read_points(reader, value, path, "memory_samples", &memory->points, &memory->point_count) ||
-        read_points(reader, value, path, "live_samples", &memory->own, &own_count))
+    if (reader_points(reader, value, path, "memory_samples", &memory->points,
+                      &memory->point_count) ||
+        reader_points(reader, value, path, "live_samples", &memory->own, &own_count))
         return -1;
     if (own_count != memory->point_count)
         memory->own = memory->points;
@@ -527,7 +358,7 @@ static int read_line(struct reader *reader, const json_t *value, const struct js
                      void *item)
 {
     struct raw_line raw = {.python_sec = -1, .native_sec = -1, .system_sec = -1};
-    if (read_fields(reader, &line_fields, value, path, &raw))
+    if (reader_fields(reader, &line_fields, value, path, &raw))
         return -1;
     if (!raw.line.lineno)
         return json_field_fail(path, reader->err, "\"lineno\" is missing");
@@ -547,7 +378,7 @@ static int read_line(struct reader *reader, const json_t *value, const struct js
     raw.line.time.python_sec = seconds_of(reader, raw.python_sec, raw.python_percent);
     raw.line.time.native_sec = seconds_of(reader, raw.native_sec, raw.native_percent);
     raw.line.time.system_sec = seconds_of(reader, raw.system_sec, raw.system_percent);
-    if (read_waits(reader, value, path, &raw.line.time) ||
+    if (reader_waits(reader, value, path, &raw.line.time) ||
         read_stamps(reader, value, path, &raw.line) || read_memory(reader, value, path, &raw))
         return -1;
     *(struct profile_line *)item = raw.line;
@@ -570,10 +401,10 @@ static int check_order(struct reader *reader, const struct json_path *path,
 static int read_file_rest(struct reader *reader, const json_t *value, const struct json_path *path,
                           struct profile_file *file)
 {
-    if (read_fields(reader, &file_fields, value, path, file) ||
-        read_waits(reader, value, path, &file->time) ||
-        read_list(reader, value, path, "imports", sizeof *file->imports, read_string,
-                  &file->imports, &file->import_count) ||
+    if (reader_fields(reader, &file_fields, value, path, file) ||
+        reader_waits(reader, value, path, &file->time) ||
+        reader_list(reader, value, path, "imports", sizeof *file->imports, reader_string,
+                    &file->imports, &file->import_count) ||
         read_leaks(reader, value, path, file))
         return -1;
     /* The original tells no seconds of files, and neither of us the waits: they are the lines'. */
@@ -594,15 +425,15 @@ static int read_file(struct reader *reader, struct json_slice slice, const struc
     static const char *const large[] = {[LINES] = "lines", [FUNCTIONS] = "functions", NULL};
     struct json_slice slices[LARGE];
     if (json_walk_type(reader->document, slice) != '{')
-        return fail_type(reader, slice, path, "an object");
+        return reader_wrong_type(reader, slice, path, "an object");
     json_t *rest = json_walk_object(reader->document, slice, large, slices);
     int rc =
         !rest ||
-        read_long_list(reader, slices[LINES], path, large[LINES], sizeof *file->lines, read_line,
-                       &file->lines, &file->line_count) ||
+        reader_long_list(reader, slices[LINES], path, large[LINES], sizeof *file->lines, read_line,
+                         &file->lines, &file->line_count) ||
         check_order(reader, path, file) ||
-        read_long_list(reader, slices[FUNCTIONS], path, large[FUNCTIONS], sizeof *file->functions,
-                       read_line, &file->functions, &file->function_count) ||
+        reader_long_list(reader, slices[FUNCTIONS], path, large[FUNCTIONS], sizeof *file->functions,
+                         read_line, &file->functions, &file->function_count) ||
         read_file_rest(reader, rest, path, file);
     json_decref(rest);
     return rc ? -1 : 0;
@@ -640,7 +471,7 @@ static int read_files(struct reader *reader, struct json_slice files)
     if (!files.end)
         return err_set(reader->err, "this is no Scalene profile: it has no \"files\"");
     if (json_walk_type(reader->document, files) != '{')
-        return fail_type(reader, files, &files_path, "an object");
+        return reader_wrong_type(reader, files, &files_path, "an object");
     json_walk_begin(&walk, reader->document, files);
     while ((more = json_walk_next(&walk, NULL, &slice)) > 0)
         count++;
@@ -663,14 +494,14 @@ static int read_process(struct reader *reader, const json_t *value, const struct
                         void *item)
 {
     struct raw_process raw = {.process = {.count = 1, .exit_status = -1}};
-    if (read_fields(reader, &process_fields, value, path, &raw))
+    if (reader_fields(reader, &process_fields, value, path, &raw))
         return -1;
     raw.process.peak_rss_bytes = (uint64_t)(raw.peak_rss_mb * 1048576.0);
     const json_t *memory = json_object_get(value, "memory");
     const struct json_path memory_path = {.up = path, .key = "memory"};
     raw.process.has_memory = memory && !json_is_null(memory);
     if (raw.process.has_memory &&
-        read_fields(reader, &resident_fields, memory, &memory_path, &raw.process))
+        reader_fields(reader, &resident_fields, memory, &memory_path, &raw.process))
         return -1;
     *(struct profile_process *)item = raw.process;
     return 0;
@@ -680,26 +511,26 @@ static int read_thread(struct reader *reader, const json_t *value, const struct 
                        void *item)
 {
     ((struct profile_thread *)item)->count = 1;
-    return read_fields(reader, &thread_fields, value, path, item);
+    return reader_fields(reader, &thread_fields, value, path, item);
 }
 
 static int read_loss(struct reader *reader, const json_t *value, const struct json_path *path,
                      void *item)
 {
-    return read_fields(reader, &loss_fields, value, path, item);
+    return reader_fields(reader, &loss_fields, value, path, item);
 }
 
 static int read_place(struct reader *reader, const json_t *value, const struct json_path *path,
                       void *item)
 {
-    return read_fields(reader, &place_fields, value, path, item);
+    return reader_fields(reader, &place_fields, value, path, item);
 }
 
 static int read_frame(struct reader *reader, const json_t *value, const struct json_path *path,
                       void *item)
 {
     struct profile_frame *frame = item;
-    if (read_fields(reader, &frame_fields, value, path, frame))
+    if (reader_fields(reader, &frame_fields, value, path, frame))
         return -1;
     const char *kind = json_string_value(json_object_get(value, "kind"));
     frame->is_native = kind && !strcmp(kind, "native");
@@ -756,7 +587,7 @@ static int read_run(struct reader *reader, const json_t *value, const struct jso
                     void *item)
 {
     struct profile_run *run = item;
-    if (read_fields(reader, &run_fields, value, path, run))
+    if (reader_fields(reader, &run_fields, value, path, run))
         return -1;
     if (run->stack >= reader->profile->stack_count)
         return json_field_fail(path, reader->err, "there is no stack %u in combined_stacks",
@@ -775,14 +606,15 @@ static const char *const large_keys[] = {[FILES] = "files",
 static int read_long_lists(struct reader *reader, const struct json_slice *large)
 {
     struct profile *profile = reader->profile;
-    return read_long_list(reader, large[STACKS], NULL, large_keys[STACKS], sizeof *profile->stacks,
-                          read_stack, &profile->stacks, &profile->stack_count) ||
-                   read_long_list(reader, large[TIMELINE], NULL, large_keys[TIMELINE],
-                                  sizeof *profile->runs, read_run, &profile->runs,
-                                  &profile->run_count) ||
-                   read_long_list(reader, large[MEMORY_STACKS], NULL, large_keys[MEMORY_STACKS],
-                                  sizeof *profile->memory_stacks, read_memory_stack,
-                                  &profile->memory_stacks, &profile->memory_stack_count)
+    return reader_long_list(reader, large[STACKS], NULL, large_keys[STACKS],
+                            sizeof *profile->stacks, read_stack, &profile->stacks,
+                            &profile->stack_count) ||
+                   reader_long_list(reader, large[TIMELINE], NULL, large_keys[TIMELINE],
+                                    sizeof *profile->runs, read_run, &profile->runs,
+                                    &profile->run_count) ||
+                   reader_long_list(reader, large[MEMORY_STACKS], NULL, large_keys[MEMORY_STACKS],
+                                    sizeof *profile->memory_stacks, read_memory_stack,
+                                    &profile->memory_stacks, &profile->memory_stack_count)
                ? -1
                : 0;
 }
@@ -792,20 +624,20 @@ static int read_lists(struct reader *reader, const json_t *root)
     struct profile *profile = reader->profile;
     const json_t *args = json_object_get(root, "args");
     profile->has_args = args && !json_is_null(args);
-    if (profile->has_args && read_list(reader, root, NULL, "args", sizeof *profile->args,
-                                       read_string, &profile->args, &profile->arg_count))
+    if (profile->has_args && reader_list(reader, root, NULL, "args", sizeof *profile->args,
+                                         reader_string, &profile->args, &profile->arg_count))
         return -1;
-    if (read_list(reader, root, NULL, "processes", sizeof *profile->processes, read_process,
-                  &profile->processes, &profile->process_count) ||
-        read_list(reader, root, NULL, "threads", sizeof *profile->threads, read_thread,
-                  &profile->threads, &profile->thread_count) ||
-        read_list(reader, root, NULL, "losses", sizeof *profile->losses, read_loss,
-                  &profile->losses, &profile->loss_count) ||
-        read_list(reader, json_object_get(root, "untraced"), &(struct json_path){.key = "untraced"},
-                  "hottest", sizeof *profile->elsewhere, read_place, &profile->elsewhere,
-                  &profile->elsewhere_count) ||
-        read_list(reader, root, NULL, "notes", sizeof *profile->notes, read_string, &profile->notes,
-                  &profile->note_count))
+    if (reader_list(reader, root, NULL, "processes", sizeof *profile->processes, read_process,
+                    &profile->processes, &profile->process_count) ||
+        reader_list(reader, root, NULL, "threads", sizeof *profile->threads, read_thread,
+                    &profile->threads, &profile->thread_count) ||
+        reader_list(reader, root, NULL, "losses", sizeof *profile->losses, read_loss,
+                    &profile->losses, &profile->loss_count) ||
+        reader_list(reader, json_object_get(root, "untraced"),
+                    &(struct json_path){.key = "untraced"}, "hottest", sizeof *profile->elsewhere,
+                    read_place, &profile->elsewhere, &profile->elsewhere_count) ||
+        reader_list(reader, root, NULL, "notes", sizeof *profile->notes, reader_string,
+                    &profile->notes, &profile->note_count))
         return -1;
     return 0;
 }
@@ -815,7 +647,7 @@ static int read_section(struct reader *reader, const json_t *root, const char *k
 {
     const json_t *object = json_object_get(root, key);
     const struct json_path path = {.key = key};
-    return object ? read_fields(reader, fields, object, &path, reader->profile) : 0;
+    return object ? reader_fields(reader, fields, object, &path, reader->profile) : 0;
 }
 
 static int check_schema(const struct reader *reader, const json_t *root)
@@ -839,7 +671,7 @@ static int check_schema(const struct reader *reader, const json_t *root)
 static int read_root(struct reader *reader, const json_t *root, const struct json_slice *large)
 {
     struct profile *profile = reader->profile;
-    if (check_schema(reader, root) || read_fields(reader, &top_fields, root, NULL, profile))
+    if (check_schema(reader, root) || reader_fields(reader, &top_fields, root, NULL, profile))
         return -1;
     if (!json_object_get(root, "total_time_sec")) {
         if (!json_object_get(root, "elapsed_time_sec"))
@@ -851,9 +683,9 @@ static int read_root(struct reader *reader, const json_t *root, const struct jso
         read_section(reader, root, "sampling", &sampling_fields) ||
         read_section(reader, root, "memory_total", &memory_total_fields) ||
         read_section(reader, root, "memory_untraced", &memory_untraced_fields) ||
-        read_points(reader, root, NULL, "samples", &profile->all_memory.points,
-                    &profile->all_memory.point_count) ||
-        read_waits(reader, root, NULL, &profile->time) || read_files(reader, large[FILES]) ||
+        reader_points(reader, root, NULL, "samples", &profile->all_memory.points,
+                      &profile->all_memory.point_count) ||
+        reader_waits(reader, root, NULL, &profile->time) || read_files(reader, large[FILES]) ||
         read_long_lists(reader, large) || read_lists(reader, root))
         return -1;
     json_stacks_read(profile, json_object_get(root, "stacks"));
@@ -902,11 +734,7 @@ int json_read_profile(struct profile *profile, const char *text, size_t length, 
     struct json_document document = {.text = text, .length = length, .err = err};
     struct reader reader = {.document = &document, .profile = profile, .err = err};
     profile_init(profile);
-    size_t blanks = 0;
-    while (blanks < length && strchr(" \t\n\r", text[blanks]) && text[blanks])
-        blanks++;
-    bool is_object = blanks < length && text[blanks] == '{';
-    int rc = is_object ? read_document(&reader) : refuse_root(&reader);
+    int rc = json_walk_first(&document) == '{' ? read_document(&reader) : refuse_root(&reader);
     map_release(&reader.traced);
     if (!rc)
         return 0;

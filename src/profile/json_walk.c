@@ -133,6 +133,12 @@ static int take_value(struct json_document *document, size_t at, struct json_sli
     return 0;
 }
 
+char json_walk_first(const struct json_document *document)
+{
+    size_t at = skip_blanks(document, 0);
+    return at < document->length ? document->text[at] : '\0';
+}
+
 int json_walk_root(struct json_document *document, struct json_slice *root)
 {
     if (take_value(document, skip_blanks(document, 0), root))

@@ -28,6 +28,8 @@ struct json_slice {
     size_t start, end; /* end 0: there is none */
 };
 
+/* How the document begins, blanks aside; '\0' if there is nothing else. */
+char json_walk_first(const struct json_document *document);
 /* The document's own value, with nothing but blanks around it.  -1: broken. */
 int json_walk_root(struct json_document *document, struct json_slice *root);
 

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { LINES_MAX = 20, TEXT_MAX = 200 };
+enum { LINES_MAX = 20 };
 
 void html_escape(const char *text, size_t length, struct buf *out)
 {
@@ -37,8 +37,7 @@ void html_escape(const char *text, size_t length, struct buf *out)
 
 static void put_text(const struct profile *profile, str_id id, struct buf *out)
 {
-    size_t length = intern_length(&profile->strings, id);
-    html_escape(profile_str(profile, id), length < TEXT_MAX ? length : TEXT_MAX, out);
+    html_escape(profile_str(profile, id), intern_length(&profile->strings, id), out);
 }
 
 static void put_row(const char *what, const char *value, struct buf *out)
@@ -59,6 +58,12 @@ static void put_run(const struct profile *profile, struct buf *out)
     buf_str(out, "</table>");
 }
 
+/* Nothing is shown as nothing. */
+static void put_cell(double value, struct format shown, struct buf *out)
+{
+    buf_addf(out, "<td>%s", value > 0 ? shown.text : "");
+}
+
 static void put_lines(const struct profile *profile, const char *title, rank_value *value,
                       struct buf *out)
 {
@@ -66,17 +71,21 @@ static void put_lines(const struct profile *profile, const char *title, rank_val
     size_t count = rank_lines(profile, value, lines, LINES_MAX);
     if (!count)
         return;
-    buf_addf(out, "<h2>%s</h2><table>", title);
+    buf_addf(out, "<h2>%s</h2><table><tr><th>%%<th>time<th>peak<th>place<th>line", title);
     for (size_t i = 0; i < count; i++) {
         const struct profile_file *file = &profile->files[lines[i].file];
         const struct profile_line *line = &file->lines[lines[i].row];
-        double sec = profile_time_sum(&line->time);
-        buf_addf(out, "<tr><td>%s<td>%s<td>%s<td>",
-                 format_percent(profile_percent(profile, sec)).text, format_short_time(sec).text,
-                 format_short_memory(line->memory.peak_mb).text);
+        double sec = profile_time_sum(&line->time), mb = line->memory.peak_mb;
+        size_t length;
+        const char *text = rank_text(profile, line, &length);
+        buf_str(out, "<tr>");
+        put_cell(sec, format_percent(profile_percent(profile, sec)), out);
+        put_cell(sec, format_short_time(sec), out);
+        put_cell(mb, format_short_memory(mb), out);
+        buf_str(out, "<td>");
         put_text(profile, file->name, out);
         buf_addf(out, ":%u<td><code>", line->lineno);
-        put_text(profile, line->text, out);
+        html_escape(text, length, out);
         buf_str(out, "</code>");
     }
     buf_str(out, "</table>");
@@ -91,6 +100,7 @@ void html_summary(const struct profile *profile, struct buf *out)
         buf_str(out, "<p>There was nothing to report.</p>");
         return;
     }
+    buf_str(out, "<noscript><p>All of it is shown with JavaScript.</p></noscript>");
     put_run(profile, out);
     for (uint32_t i = 0; i < profile->note_count; i++) {
         buf_str(out, "<p>");

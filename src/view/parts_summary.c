@@ -2,7 +2,6 @@
  * The summary: all that the page shows before a file is opened.  It is the top
  * level of the profile, one row a file, and the lines that matter most.
  */
-#include "base/utf8.h"
 #include "profile/json_write.h"
 #include "view/parts_columns.h"
 #include "view/parts_put.h"
@@ -10,13 +9,11 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     HEAT_BUCKETS = 64, /* as in gui/src/format/parts.ts */
     HOT_MAX = 50,
     HIGH_MAX = 20,
-    HOT_TEXT_MAX = 200,
 };
 
 static void key_short(struct json_out *out, const char *key, double value)
@@ -111,22 +108,6 @@ static void put_files(const struct profile *profile, struct json_out *out)
 
 /* ---- lines ---- */
 
-/* Without indentation and line end, and no longer than people read. */
-static void put_line_text(const struct profile *profile, str_id id, struct json_out *out)
-{
-    const char *text = profile_str(profile, id);
-    size_t length = intern_length(&profile->strings, id), end = 0;
-    while (length && strchr(" \t\f\r\n", *text)) {
-        text++;
-        length--;
-    }
-    while (length && strchr(" \t\f\r\n", text[length - 1]))
-        length--;
-    for (unsigned count = 0; end < length && count < HOT_TEXT_MAX; count++)
-        utf8_decode(text, length, &end);
-    json_out_string(out, text, end);
-}
-
 static void put_ranked(const struct profile *profile, const char *key, rank_value *value,
                        size_t most, struct json_out *out)
 {
@@ -145,8 +126,10 @@ static void put_ranked(const struct profile *profile, const char *key, rank_valu
         key_short(out, "n_peak_mb", line->memory.peak_mb);
         key_int(out, "n_samples", line->time.samples);
         key_short(out, "system_sec", line->time.system_sec);
+        size_t length;
+        const char *text = rank_text(profile, line, &length);
         json_out_key(out, "text");
-        put_line_text(profile, line->text, out);
+        json_out_string(out, text, length);
         json_out_end(out);
     }
     json_out_end(out);

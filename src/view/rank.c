@@ -1,8 +1,12 @@
 /* Ranking of files and lines; see rank.h.  Used by the parts of the page and by html.c. */
 #include "view/rank.h"
 
+#include "base/utf8.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+enum { TEXT_MAX = 200 }; /* characters */
 
 static double memory_of(const struct profile_file *file)
 {
@@ -69,4 +73,22 @@ size_t rank_lines(const struct profile *profile, rank_value *value, struct rank_
         }
     }
     return count;
+}
+
+const char *rank_text(const struct profile *profile, const struct profile_line *line,
+                      size_t *length)
+{
+    static const char blanks[] = " \t\f\r\n";
+    const char *text = profile_str(profile, line->text);
+    size_t left = intern_length(&profile->strings, line->text);
+    while (left && strchr(blanks, *text)) {
+        text++;
+        left--;
+    }
+    while (left && strchr(blanks, text[left - 1]))
+        left--;
+    *length = 0;
+    for (unsigned count = 0; *length < left && count < TEXT_MAX; count++)
+        utf8_decode(text, left, length);
+    return text;
 }

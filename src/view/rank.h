@@ -25,4 +25,9 @@ double rank_by_peak(const struct profile_line *line); /* MiB */
 size_t rank_lines(const struct profile *profile, rank_value *value, struct rank_line *lines,
                   size_t most);
 
+/* The source of a line in a ranking: without indentation and line end, and no longer than people
+ * read.  It is not NUL-terminated. */
+const char *rank_text(const struct profile *profile, const struct profile_line *line,
+                      size_t *length);
+
 #endif

@@ -103,7 +103,7 @@ def test_main_help(run, words, status):
         (["run", "-h"], "--outfile", "--profile-all"),
         (["run", "--help", "prog.py"], "--cpu-only", "--profile-all"),
         (["run", "--help-advanced", "prog.py"], "--profile-all", "--outfile"),
-        (["view", "--help"], "[profile_file]", "--outfile"),
+        (["view", "--help"], "[profile_file]", "--config"),
     ],
 )
 def test_verb_help(run, words, shown, hidden):

@@ -489,7 +489,7 @@ def test_one_file(view, start, tmp_path, words):
     assert "default-src 'none'" in policy and "connect-src" not in policy
     # Readable without a script, and nothing is fetched from anywhere.
     body = re.search('<main id="app">(.*?)</main>', html, re.DOTALL)[1]
-    assert "main.py:" in body and "<h2>Lines with most time</h2>" in body
+    assert "\ufffd" not in body and "main.py:" in body and "<h2>Lines with most time</h2>" in body
     assert re.findall(r"<(?:link|img|script)\b[^>]*\b(?:src|href)=([^ >]*)", html) == ['"data:,"']
 
 

@@ -88,11 +88,11 @@ def small():
     }  # fmt: skip
 
 
-def large(stacks=20_000, runs=50_000, threads=300):
-    """As many boxes and runs as no screen has pixels for."""
+def large(stacks=2_400, runs=30_000, threads=20):
+    """Ten rows of boxes that are just wide enough to be drawn, and more runs than a screen has room for."""
     profile = small()
     profile["combined_stacks"] = [
-        [[MAIN_FRAME, *(frame("f%d" % (n % base), line=n % base + 1) for base in (7, 61, 509, 4001, 20_000))], 1]
+        [[MAIN_FRAME, *(frame("f%d" % (n % base), line=n % base + 1) for base in (7, 61, *[4001] * 10))], 1]
         for n in range(stacks)
     ]
     profile["combined_stacks_timeline"] = [

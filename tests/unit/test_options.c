@@ -225,6 +225,11 @@ static void abbreviations(void **state)
     options_release(&options);
     parse(&options, VERB_VIEW, WORDS("--red", "--cl"));
     assert_true(options.view.reduced && options.view.cli);
+    assert_true(options.view.browser && options.view.port == 11235);
+    options_release(&options);
+    parse(&options, VERB_VIEW, WORDS("--no-browser", "--port=0", "--linger", "1.5", "-ox"));
+    assert_true(!options.view.browser && !options.view.port && options.view.linger_sec == 1.5);
+    assert_string_equal(options.view.outfile, "x");
     options_release(&options);
     assert_mistake(VERB_RUN, WORDS("--cpu", "p.py"),
                    "ambiguous option: --cpu could match --cpu-only, --cpu-percent-threshold, "

@@ -90,7 +90,6 @@ export function LineTable({ ctx, model, shown, held }: TableProps) {
       shown={shown}
       scales={scales}
       selected={lineno(model, rows[index]!) === selected}
-      open={isOpen(rows[index]!)}
       needle={ctx.find.value}
       position={index}
       choose={choose}

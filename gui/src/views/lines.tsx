@@ -210,7 +210,7 @@ function Head({ ctx, shown, file }: { ctx: Context; shown: Column[]; file: strin
             <button
               class={sorted === column.id ? "sc on" : "sc"}
               title={column.hint}
-              aria-label={`${column.group} ${column.title}`.trim()}
+              aria-label={`${column.group} ${scale(column)}`}
               onClick={() => sort(column)}
             >
               {scale(column)}
@@ -221,7 +221,9 @@ function Head({ ctx, shown, file }: { ctx: Context; shown: Column[]; file: strin
         <span role="columnheader" class="h2 mono ln">
           №
         </span>
-        <span role="columnheader" class="h2" aria-label="buttons" />
+        <span role="columnheader" class="h2">
+          <span class="offscreen">buttons</span>
+        </span>
         <span role="columnheader" class="h2 mono src">
           <button
             class="reset"
