@@ -126,7 +126,9 @@ def new_page(browser):
 def choose(page, document, name="p.json"):
     """Give the page a profile, as by its file dialog."""
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    page.set_input_files("input[type=file]", {"name": name, "mimeType": "application/json", "buffer": text})
+    payload = {"name": name, "mimeType": "application/json", "buffer": text}
+    # Megabytes on their way into a browser on a busy machine: longer than anything that a page does.
+    page.set_input_files("input[type=file]", payload, timeout=60_000)
 
 
 @pytest.fixture
