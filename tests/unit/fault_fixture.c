@@ -6,6 +6,8 @@
  * For test_forks.py: makes fork() slow, and has what Python programs cannot do
  * while one of their threads forks, since that one has the interpreter's lock.
  */
+#include "wire/control.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -36,7 +38,7 @@ static int is_asked(const char *name, const void *caller)
 void *mmap64(void *address, size_t length, int protection, int flags, int fd, off64_t offset)
 {
     REAL(mmap64);
-    if (is_asked("map-arena", CALLER()) && length > 65536) { /* the control page is small */
+    if (is_asked("map-arena", CALLER()) && length > WIRE_CONTROL_BYTES) {
         errno = ENOMEM;
         return MAP_FAILED;
     }
