@@ -304,6 +304,35 @@ def test_files_that_are_reported(profile, program, tmp_path, options, files):
     assert " ".join(sorted(Path(name).name for name in data["files"])) == files
 
 
+@pytest.mark.parametrize(
+    "directory, files",
+    [
+        ("work", "below.py beside.py deep.py main.py near.py"),
+        ("elsewhere", "below.py beside.py main.py"),
+    ],
+)
+def test_files_that_are_yours(profile, program, tmp_path, directory, files):
+    """Below the program's directory, directly in its parent, and below the working directory if the
+    program lies there.  The line that calls anything else has its time."""
+    for name in ("app/bin/sub/below", "app/beside", "app/other/deep", "near", "../outside/foreign"):
+        program(OWN, "work/%s.py" % name)
+    places = "bin/sub . other .. ../../outside".split()
+    path = ["%s/work/app/%s" % (tmp_path.resolve(), place) for place in places]
+    main = program(
+        "import sys; sys.path += %r\nimport below, beside, deep, near, foreign\n"
+        "for module in below, beside, deep, near, foreign:\n    module.spin()\n" % path + OWN + "spin()\n",
+        "work/app/bin/main.py",
+    )
+    (tmp_path / "elsewhere").mkdir()
+    result = profile(str(main), cwd=tmp_path / directory)
+    assert result.returncode == 0
+    data = json.loads((tmp_path / directory / "scalene-profile.json").read_text())
+    assert " ".join(sorted(Path(name).name for name in data["files"])) == files
+    main_lines = data["files"][str(main.resolve())]["lines"]
+    calls = [line for line in main_lines if "module.spin()" in line["line"]]
+    assert truth.cpu(calls[0]) > 0
+
+
 @pytest.mark.parametrize("option", ["--profile-all", "--profile-system-libraries"])
 def test_libraries_are_reported_when_asked_for(profile, program, tmp_path, option):
     program("import json\ntext = json.dumps([[i] for i in range(1000)], indent=1)\n"
