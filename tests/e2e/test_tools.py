@@ -68,14 +68,19 @@ class Tools:
 
     def start(self, is_profiled, *words):
         """A console script, which knows its interpreter, or words that would follow `python`."""
-        is_command = (COMMANDS / words[0]).exists()
-        before = [] if is_command else [sys.executable]
+        python = [] if (COMMANDS / words[0]).exists() else [sys.executable]
         if is_profiled:
-            before = ["--python", *before] if before else []
-            before = [self.scalene, "run", "-o", str(self.profile_path), *before]
+            return self.start_command(*(["--python", *python] if python else []), *words)
+        return self.popen([*python, *words])
+
+    def start_command(self, *words, cwd=None):
+        """`scalene run` with these words."""
+        return self.popen([self.scalene, "run", "-o", str(self.profile_path), *words], cwd)
+
+    def popen(self, command, cwd=None):
         return subprocess.Popen(
-            [*before, *words],
-            cwd=str(self.directory),
+            command,
+            cwd=str(cwd or self.directory),
             env=self.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -256,6 +261,40 @@ def assert_own_package(profile, name):
     for file in profile.data["files"]:
         assert file == own[0] or own[1] in file
     assert profile.hottest()[1]
+
+
+def test_tool_in_an_environment_inside_the_project(tools):
+    """Also when pip's script for it lies below the working directory, as with .venv."""
+    venv = tools.directory / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(venv)], check=True)
+    (package,) = venv.glob("lib/python*/site-packages")
+    shutil.copy(str(PROJECT / "work.py"), str(package / "grinder.py"))
+    command = venv / "bin" / "grind"
+    command.write_text(
+        "#!%s/bin/python\nimport sys\nfrom grinder import crunch\n"
+        "if __name__ == '__main__':\n    sys.exit([crunch(i) for i in range(9)][8])\n" % venv
+    )
+    command.chmod(0o755)
+    for word in (".venv/bin/grind", str(command)):
+        worker = tools.outcome(tools.start_command(word))
+        assert (worker.status, worker.stderr.split("\n")[0]) == (1, "8 done")
+        profile = Profile(tools, worker)
+        assert profile.hottest()[1] == "total += i * i  #: hot"
+        assert "the lines of 'grinder' itself" in profile.data["notes"][0]
+
+
+def test_command_of_the_users_own(tools):
+    """A script in PATH that does its work itself is no installed tool."""
+    command = tools.directory / "bin" / "grind"
+    command.parent.mkdir()
+    command.write_text("#!%s\n" % sys.executable + (PROJECT / "work.py").read_text() + "crunch(1)\n")
+    command.chmod(0o755)
+    tools.environment["PATH"] = "%s:%s" % (command.parent, tools.environment["PATH"])
+    (tools.directory / "elsewhere").mkdir()
+    outcome = tools.outcome(tools.start_command("grind", cwd=tools.directory / "elsewhere"))
+    assert outcome.status == 0
+    profile = Profile(tools, outcome)
+    assert list(profile.data["files"]) == [str(command)] and profile.data["notes"] == []
 
 
 @pytest.mark.parametrize(
