@@ -123,6 +123,11 @@ test("lanes stand below their processes, and those of none at the end", () => {
   );
 });
 
+test("a process that executes another program shows its threads once", () => {
+  const rows = laneRows(read().lanes, [thread(7, 7), thread(7, 9)], [process(7, 1), process(7, 1)]);
+  assert.equal(rows.length, 3);
+});
+
 test("names of threads and processes", () => {
   assert.equal(threadName(thread(7, 7)), "MainThread");
   assert.equal(threadName({ ...thread(7, 8), name: "worker" }), "worker 8");

@@ -92,6 +92,15 @@ test("what is too narrow becomes a tail that says how many it is", () => {
   assert.deepEqual(boxesIn(at, tree, window(0.95, 0.951), null, MOST).tail.slice(2).filter(Boolean), []);
 });
 
+test("a tail is not drawn over what is empty", () => {
+  const part = soundStacks(1, 1);
+  // Two callers of half the width each; each calls one thing that is too narrow to see.
+  part.tree = { parent: [-1, -1, 0, 1], frame: [0, 0, 0, 0], self: [9999, 9999, 1, 1] };
+  const tree = readTree(part);
+  const boxes = boxesIn(layout(tree), tree, window(), null, MOST);
+  assert.deepEqual(boxes.tail, [0, 0, 0, 1, 1]);
+});
+
 test("a found box too narrow to see marks its tail", () => {
   const tree = readTree(soundStacks(5, 30_000));
   const at = layout(tree);
@@ -145,6 +154,7 @@ test("places and neighbours", () => {
   const at = layout(tree);
   assert.equal(nodeAt(at, 2, 0.1), 3);
   assert.equal(nodeAt(at, 2, 0.75), 2);
+  assert.equal(nodeAt(at, 2, at.x1[at.place[3]!]!), 2, "where one ends the next begins");
   assert.equal(nodeAt(at, 2, 0.95), -1);
   assert.equal(nodeAt(at, 9, 0.5), -1);
   assert.equal(beside(at, tree, 3, 1), 2);

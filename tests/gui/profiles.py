@@ -58,9 +58,9 @@ def small():
                 "imports": [],
                 "leaks": {"3": {"likelihood": 0.97, "velocity_mb_s": 12.0}},
                 "lines": [
-                    line(3, "    total += step", cpu_python_sec=1.0, n_samples=100, n_live_mb=24.0, n_malloc_mb=30.0,
+                    line(3, "    total += step", cpu_python_sec=1.0, n_cpu_percent_python=50.0, n_samples=100, n_live_mb=24.0, n_malloc_mb=30.0,
                          n_usage_fraction=0.6, live_samples=[[0, 0.0], [2_000_000_000, 24.0]]),
-                    line(8, "    return zlib.compress(text)", cpu_native_sec=0.6, n_samples=60),
+                    line(8, "    return zlib.compress(text)", cpu_native_sec=0.6, n_cpu_percent_c=30.0, n_samples=60),
                     line(20, "main()"),
                 ],
                 "percent_cpu_time": 80.0,
@@ -88,11 +88,11 @@ def small():
     }  # fmt: skip
 
 
-def large(stacks=20_000, runs=50_000, threads=300):
-    """As many boxes and runs as no screen has pixels for."""
+def large(stacks=2_400, runs=30_000, threads=20):
+    """Ten rows of boxes that are just wide enough to be drawn, and more runs than a screen has room for."""
     profile = small()
     profile["combined_stacks"] = [
-        [[MAIN_FRAME, *(frame("f%d" % (n % base), line=n % base + 1) for base in (7, 61, 509, 4001, 20_000))], 1]
+        [[MAIN_FRAME, *(frame("f%d" % (n % base), line=n % base + 1) for base in (7, 61, *[4001] * 10))], 1]
         for n in range(stacks)
     ]
     profile["combined_stacks_timeline"] = [
@@ -101,3 +101,48 @@ def large(stacks=20_000, runs=50_000, threads=300):
     ]
     profile["threads"] = [thread(70, 100 + n) for n in range(threads)]
     return profile
+
+
+def lines(count=6, active=(2, 4, 5), **more):
+    """One file of `count` lines with a function over all of them; the active ones have 40 %, 30 %, 20 % and so on."""
+    shares = {number: share for number, share in zip(active, (40.0, 30.0, 20.0, 5.0, 2.0, *[1.5] * count))}
+    rows = []
+    for number in range(1, count + 1):
+        share = shares.get(number, 0.0)
+        rows.append(
+            line(number, "value_%d = work(%d)\n" % (number, number), n_cpu_percent_python=share,
+                 cpu_python_sec=share / 10, half_width_percent=2.0 if share else 0.0, n_samples=int(share * 10),
+                 start_function_line=1, end_function_line=count)
+        )  # fmt: skip
+    total = sum(shares.values())
+    return {
+        "args": ["main.py"], "cpu_python_sec": total / 10, "elapsed_time_sec": 10.0, "filename": "/p",
+        "files": {
+            MAIN: {"functions": [], "imports": [], "leaks": {}, "lines": rows, "percent_cpu_time": total},
+            "/p/other.py": {"functions": [], "imports": [], "leaks": {}, "percent_cpu_time": 0.0,
+                            "lines": [line(1, "needle = 'only here'\n", n_malloc_mb=1.0)]},
+        },
+        "program": MAIN, "schema_version": 1, "total_time_sec": 10.0, **more,
+    }  # fmt: skip
+
+
+def original():
+    """As version 2 of the original Scalene writes it: no seconds, no schema, escapes in the source."""
+    return {
+        "alloc_samples": 3, "args": None, "elapsed_time_sec": 4.0, "entrypoint_dir": "/p", "filename": "/p",
+        "files": {
+            MAIN: {
+                "functions": [line(1, "work", n_cpu_percent_python=50.0, n_cpu_percent_c=20.0, n_sys_percent=5.0)],
+                "imports": [], "leaks": {"2": {"likelihood": 0.97, "velocity_mb_s": 3.0}}, "percent_cpu_time": 75.0,
+                "lines": [
+                    line(1, "if a \\u003c b:\n", n_cpu_percent_python=50.0, n_cpu_percent_c=0.0, n_sys_percent=0.0),
+                    line(2, "    keep(a)\n", n_cpu_percent_python=0.0, n_cpu_percent_c=20.0, n_sys_percent=5.0,
+                         n_malloc_mb=10.0, n_peak_mb=8.0, n_usage_fraction=0.5, n_python_fraction=1.0,
+                         memory_samples=[[0, 1.0], [3_000_000_000, 8.0]]),
+                ],
+            }
+        },
+        "gpu": False, "growth_rate": 12.0, "max_footprint_fname": MAIN, "max_footprint_lineno": 2,
+        "max_footprint_mb": 8.0, "max_footprint_python_fraction": 1.0, "memory": True, "program": MAIN,
+        "samples": [[0, 1.0], [3_000_000_000, 8.0]],
+    }  # fmt: skip

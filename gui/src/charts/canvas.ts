@@ -70,6 +70,17 @@ function makeSurface(canvas: HTMLCanvasElement, pen: CanvasRenderingContext2D): 
 /** A length for a style. */
 export const px = (length: number): string => `${length}px`;
 
+/** Where a tooltip stands so that it stays in the window: beside the pointer, left and above near the edges. */
+export function tipPlace(event: MouseEvent): { left: number; top: number } {
+  return {
+    left: Math.max(0, Math.min(event.clientX + 12, window.innerWidth - TIP_PX.width)),
+    top: event.clientY + 16 + TIP_PX.height > window.innerHeight ? event.clientY - TIP_PX.height : event.clientY + 16,
+  };
+}
+
+/** A tooltip is no larger, but for very long names. */
+const TIP_PX = { width: 340, height: 104 };
+
 /** Cut to what fits, in characters of one width. */
 export const fit = (text: string, room: number): string =>
   text.length <= room ? text : room < 2 ? "" : `${text.slice(0, room - 1)}…`;

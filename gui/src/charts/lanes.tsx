@@ -9,7 +9,7 @@ import { processName, rowAt, threadName, type LaneRow } from "../model/lane_rows
 import { bucketWidth, runAt, stretches, type Stretch } from "../model/lanes.ts";
 import { shortMemory, shortTime } from "../model/numbers.ts";
 import { nodeName, type Tree } from "../model/tree.ts";
-import { fit, moved, px, useCanvas, useWheel, zoomed, type Span, type Surface } from "./canvas.ts";
+import { fit, moved, px, tipPlace, useCanvas, useWheel, zoomed, type Span, type Surface } from "./canvas.ts";
 import { Footprint, footprintTop, Ruler } from "./ruler.tsx";
 
 const FONT = '11px ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace';
@@ -171,8 +171,7 @@ export function Lanes(props: LanesProps) {
       held.moving ||= Math.abs(at.x - held.x) >= GRIP_PX;
       if (held.moving) props.onRange([Math.min(held.from, at.time), Math.max(held.from, at.time)]);
     }
-    const left = Math.min(event.clientX + 12, window.innerWidth - 340);
-    setHover(at && { x: at.x, left, top: event.clientY + 16, spot: held?.moving ? null : spotAt(event, at.time) });
+    setHover(at && { x: at.x, ...tipPlace(event), spot: held?.moving ? null : spotAt(event, at.time) });
   };
   const onUp = () => (drag.current = null);
 

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { boxesIn, type Layout } from "../model/layout.ts";
 import type { Found, Tree } from "../model/tree.ts";
 import { moved, px, useCanvas, type Span, type Surface } from "./canvas.ts";
-import { lookOf, type Look } from "./icicle.tsx";
+import { lookOf, type Look } from "./icicle_draw.ts";
 
 const HEIGHT_PX = 66;
 const PITCH_PX = 4;

@@ -70,21 +70,31 @@ export function fileModel(part: FilePart): FileModel {
   lines.row.forEach((row, index) => {
     if (row >= 0 && row < count && Number.isInteger(row)) slot[row] = index;
   });
+  const marked = new Set<number>();
   for (let row = 0; row < count; row++) {
     const at = slot[row]!;
     if (at < 0) continue;
     // Heads of hot regions are active too: that is where the region's button is.
     if (isActive(lines, at)) {
       active[row] = near[row] = 1;
-      markFunction(lines, at, part.numbers, near);
+      markFunction(lines, at, part.numbers, near, marked);
     }
   }
   for (const region of regions({ part, texts, slot, active, near })) active[region.row] = near[region.row] = 1;
   return { part, texts, slot, active, near };
 }
 
-function markFunction(lines: LineColumns, slot: number, numbers: number[] | null, near: Uint8Array): void {
+/** Each function once: `marked` are the first lines of those that are. */
+function markFunction(
+  lines: LineColumns,
+  slot: number,
+  numbers: number[] | null,
+  near: Uint8Array,
+  marked: Set<number>,
+): void {
   const first = lines.start_function_line?.[slot] ?? 0;
+  if (marked.has(first)) return;
+  marked.add(first);
   const last = Math.min(lines.end_function_line?.[slot] ?? 0, first + near.length);
   // Numbered 1, 2, 3 as nearly always, a row is its number less one.
   if (!numbers) near.fill(1, Math.max(0, first - 1), first > 0 ? last : 0);

@@ -94,7 +94,9 @@ function Table({ ctx, entries, withFile }: { ctx: Context; entries: Entry[]; wit
           {head("time", "self")}
           {head("total", "total")}
           {others.map((column) => head(column.id, column.group === "memory" ? column.title : column.group))}
-          <span role="columnheader" aria-label="line" />
+          <span role="columnheader">
+            <span class="offscreen">line</span>
+          </span>
           <span role="columnheader" class="sc name">
             function
           </span>

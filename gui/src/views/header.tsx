@@ -14,7 +14,7 @@ export function Header({ ctx }: { ctx: Context }) {
   const threads = profile.threads.reduce((sum, thread) => sum + thread.count, 0);
   return (
     <header class="top">
-      <span class="brand">Scalene</span>
+      <h1 class="brand">Scalene</h1>
       <span class="prog" title={profile.program}>
         <b>{name}</b>
         {args && <span class="w"> {args}</span>}

@@ -203,7 +203,6 @@ export interface LineRowProps {
   shown: Column[];
   scales: Scales;
   selected: boolean;
-  open: boolean;
   needle: string;
   position: number;
   choose: (row: number) => void;
@@ -241,7 +240,6 @@ function rowOf(props: LineRowProps) {
       id={`L${model.part.id}-${number}`}
       aria-rowindex={props.position + 1}
       aria-selected={props.selected}
-      aria-expanded={slot >= 0 ? props.open : undefined}
       aria-label={sentence(model, row)}
       onClick={(event) => {
         // A click that ends a selection of text is no click.

@@ -1,6 +1,6 @@
 /** The lines of a file as a table of which only what is in the window is drawn. */
 import { Fragment, type RefObject } from "preact";
-import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
+import { useComputed, useSignal, useSignalEffect, type Signal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { Offsets, windowOf, type Extra } from "../model/offsets.ts";
 import { columns, type Column } from "../model/columns.ts";
@@ -37,15 +37,16 @@ interface TableProps {
   ctx: Context;
   model: FileModel;
   shown: Column[];
+  held: Signal<Held | null>;
 }
 
-export function LineTable({ ctx, model, shown }: TableProps) {
+export function LineTable({ ctx, model, shown, held }: TableProps) {
   const body = useRef<HTMLDivElement>(null);
   const heights = useSignal<ReadonlyMap<string, number>>(new Map());
   const file = model.part.id;
   const summary = ctx.summary.value;
   const scales = pageScales(ctx);
-  const rows = useRows(ctx, model);
+  const rows = useRows(ctx, model, held, body);
   const sorted = ctx.sort.value.column !== null;
   const place = (row: number) => ({ file, lineno: lineno(model, row) });
   const peeks = ctx.peeks.value;
@@ -89,7 +90,6 @@ export function LineTable({ ctx, model, shown }: TableProps) {
       shown={shown}
       scales={scales}
       selected={lineno(model, rows[index]!) === selected}
-      open={isOpen(rows[index]!)}
       needle={ctx.find.value}
       position={index}
       choose={choose}
@@ -132,19 +132,43 @@ export function LineTable({ ctx, model, shown }: TableProps) {
   );
 }
 
+/** Of rows that keep their place while they are looked at: how many would move, and what lets them. */
+export interface Held {
+  moved: number;
+  release: () => void;
+}
+
 /**
  * The rows, in order. While the pointer or the focus is in the table a sorted order stays as it is, however
- * the profile changes; `ctx.message` says what moved.
+ * the profile changes; `held` tells so.
  */
-function useRows(ctx: Context, model: FileModel): number[] {
+function useRows(
+  ctx: Context,
+  model: FileModel,
+  held: Signal<Held | null>,
+  body: RefObject<HTMLElement | null>,
+): number[] {
   const { column, descending } = ctx.sort.value;
   const filter = ctx.filter.value;
-  const generation = model.part.generation;
-  return useMemo(() => {
+  const kept = useRef<{ rows: number[]; settings: string } | null>(null);
+  const released = useSignal(0);
+  const settings = `${filter} ${column} ${descending} ${released.value}`;
+  const fresh = useMemo(() => {
     const key = columns.find((candidate) => candidate.id === column)?.key;
     const byRow = key ? (row: number) => (model.slot[row]! < 0 ? -1 : key(model.part.lines, model.slot[row]!)) : null;
     return visibleRows(model, filter, byRow, descending);
-  }, [model, generation, filter, column, descending]);
+  }, [model, filter, column, descending]);
+  const before = kept.current;
+  const grid = body.current?.closest("[role=grid]");
+  const looking = grid?.matches(":hover, :focus-within") === true;
+  const hold = before?.settings === settings && column !== null && looking && before.rows.length === fresh.length;
+  if (!hold) kept.current = { rows: fresh, settings };
+  const rows = kept.current!.rows;
+  const moved = hold ? rows.filter((row, index) => row !== fresh[index]).length : 0;
+  useEffect(() => {
+    held.value = moved ? { moved, release: () => released.value++ } : null;
+  }, [moved]);
+  return rows;
 }
 
 /** What of the table is in the window; changes only when other rows come into it. */
@@ -189,6 +213,8 @@ function useReveal(
     }
     ctx.reveal.value = null;
     if (index < 0) return;
+    // Keys go on from here: to the next row, or into the details.
+    body.current.closest<HTMLElement>("[role=grid]")?.focus({ preventScroll: true });
     const y = body.current.getBoundingClientRect().top + scrollY + offsets.top(index);
     const { top, height } = { top: scrollY, height: innerHeight };
     if (y < top + height * 0.2 || y > top + height * 0.8) scrollTo({ top: y - height * 0.4 });

@@ -1,16 +1,17 @@
 /** The tab of lines: one file, or all of them below each other. */
+import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { filters, fileModel, type Filter } from "../model/lines.ts";
 import { partInRange } from "../model/range.ts";
 import { shownColumns, type Column } from "../model/columns.ts";
 import { nameParts, shortName } from "../model/names.ts";
-import { percent, shortTime } from "../model/numbers.ts";
+import { percent, plural, shortTime } from "../model/numbers.ts";
 import { scaleText } from "../model/scale.ts";
 import { currentFile, placeKey, type Context } from "../state/context.ts";
 import { usePart } from "../state/part.ts";
 import { isNarrow } from "../state/viewport.ts";
 import { FunctionTable } from "./functions.tsx";
-import { LineTable, pageScales } from "./line_table.tsx";
+import { LineTable, pageScales, type Held } from "./line_table.tsx";
 import { NoLines, Problem } from "./problem.tsx";
 import type { Tab } from "./tabs.ts";
 
@@ -47,6 +48,7 @@ function FileSection({ ctx, id }: { ctx: Context; id: number }) {
     () => loaded.value && fileModel(times ? partInRange(loaded.value, times) : loaded.value),
     [loaded.value, times],
   );
+  const held = useSignal<Held | null>(null);
   const folded = ctx.folded.value.has(id);
   const name = shortName(row.name, summary.profile);
   const time = row.cpu_python_sec + row.cpu_native_sec + row.system_sec;
@@ -70,6 +72,11 @@ function FileSection({ ctx, id }: { ctx: Context; id: number }) {
         </span>
         <FilterChoice ctx={ctx} />
         <span class="sp" />
+        {held.value && (
+          <button class="moved" onClick={held.value.release}>
+            {plural(held.value.moved, "line")} moved, <b>re-rank</b>
+          </button>
+        )}
         <button
           class="lnk"
           onClick={() => {
@@ -102,7 +109,7 @@ function FileSection({ ctx, id }: { ctx: Context; id: number }) {
             aria-activedescendant={selection?.file === id ? `L${placeKey(selection).replace(":", "-")}` : undefined}
           >
             <Head ctx={ctx} shown={shown} file={nameParts(name)[1]} />
-            <LineTable ctx={ctx} model={model} shown={shown} />
+            <LineTable ctx={ctx} model={model} shown={shown} held={held} />
           </div>
           <FunctionTable ctx={ctx} model={model} />
         </>
@@ -203,7 +210,7 @@ function Head({ ctx, shown, file }: { ctx: Context; shown: Column[]; file: strin
             <button
               class={sorted === column.id ? "sc on" : "sc"}
               title={column.hint}
-              aria-label={`${column.group} ${column.title}`.trim()}
+              aria-label={`${column.group} ${scale(column)}`}
               onClick={() => sort(column)}
             >
               {scale(column)}
@@ -214,7 +221,9 @@ function Head({ ctx, shown, file }: { ctx: Context; shown: Column[]; file: strin
         <span role="columnheader" class="h2 mono ln">
           №
         </span>
-        <span role="columnheader" class="h2" aria-label="buttons" />
+        <span role="columnheader" class="h2">
+          <span class="offscreen">buttons</span>
+        </span>
         <span role="columnheader" class="h2 mono src">
           <button
             class="reset"

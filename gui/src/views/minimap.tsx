@@ -1,5 +1,6 @@
 /** The open file from far away: its text as grey dashes, its time as bars, and what of it is in the window. */
-import { useRef } from "preact/hooks";
+import { useMemo, useRef } from "preact/hooks";
+import { TimeKind, type LineColumns } from "../format/parts.ts";
 import type { FileModel } from "../model/lines.ts";
 import { fileModel, lineno, percentOf, value } from "../model/lines.ts";
 import { nameParts, shortName } from "../model/names.ts";
@@ -38,25 +39,15 @@ function Map({ ctx, model, file }: { ctx: Context; model: FileModel; file: numbe
   const svg = useRef<SVGSVGElement>(null);
   const rows = model.texts.length;
   const pitch = Math.min(3, HEIGHT_MAX / rows);
-  const height = Math.max(pitch, rows * pitch);
-  const { lines } = model.part;
-  const scale = timeScale(lines.row.reduce((most, _, slot) => Math.max(most, percentOf(lines, slot)), 0));
-  // Of a long file one line in each pixel is drawn: the map has no room for more.
-  const step = Math.max(1, Math.ceil(1 / pitch));
-  const dashes: string[] = [];
-  for (let row = 0; row < rows; row += step) {
-    const text = model.texts[row]!;
-    const indent = text.length - text.trimStart().length;
-    const length = Math.min(text.trim().length * CHARACTER, WIDTH - GUTTER - indent * CHARACTER);
-    if (length > 0) dashes.push(`M${GUTTER + indent * CHARACTER} ${row * pitch + pitch / 2}h${length}`);
-  }
+  const dashes = useMemo(() => dashPath(model, pitch), [model, pitch]);
+  const bars = useMemo(() => barPaths(model.part.lines, rows, pitch), [model, pitch]);
   const jump = (event: MouseEvent) => {
     const rect = svg.current!.getBoundingClientRect();
     const row = Math.min(rows - 1, Math.max(0, Math.floor(((event.clientY - rect.top) / rect.height) * rows)));
     ctx.openLine(file, lineno(model, row));
   };
   return (
-    <svg ref={svg} class="mm" width={WIDTH} height={height} onClick={jump} aria-hidden="true">
+    <svg ref={svg} class="mm" width={WIDTH} height={Math.max(pitch, rows * pitch)} onClick={jump} aria-hidden="true">
       {seen && (
         <rect
           class="vp"
@@ -66,29 +57,57 @@ function Map({ ctx, model, file }: { ctx: Context; model: FileModel; file: numbe
           height={Math.max(2, (seen.last + 1 - seen.first) * pitch)}
         />
       )}
-      <path class="tx" d={dashes.join("")} stroke-width={Math.max(0.5, pitch / 3)} />
-      {lines.row.map((row, slot) => {
-        const percent = percentOf(lines, slot);
-        const width = (percent / scale) * (GUTTER - 4);
-        if (width < 0.75) return null;
-        const parts = [
-          value(lines, "n_cpu_percent_python", slot),
-          value(lines, "n_cpu_percent_c", slot),
-          value(lines, "n_sys_percent", slot),
-        ];
-        const look = ["py", "nat", "sys plain"][parts.indexOf(Math.max(...parts))]!;
-        return (
-          <rect
-            key={row}
-            class={look}
-            fill={look.startsWith("sys") ? "url(#hatch)" : undefined}
-            x={GUTTER - 4 - width}
-            y={row * pitch}
-            width={width}
-            height={Math.max(1.5, pitch - 0.5)}
-          />
-        );
-      })}
+      <path class="tx" d={dashes} stroke-width={Math.max(0.5, pitch / 3)} />
+      {looks.map((look, kind) => (
+        <path key={look} class={look} fill={kind === TimeKind.System ? "url(#hatch)" : undefined} d={bars[kind]} />
+      ))}
     </svg>
   );
+}
+
+/** Of a long file one line in each pixel: the map has no room for more. */
+function dashPath(model: FileModel, pitch: number): string {
+  const step = Math.max(1, Math.ceil(1 / pitch));
+  let dashes = "";
+  for (let row = 0; row < model.texts.length; row += step) {
+    const text = model.texts[row]!;
+    const indent = text.length - text.trimStart().length;
+    const length = Math.min(text.trim().length * CHARACTER, WIDTH - GUTTER - indent * CHARACTER);
+    if (length > 0) dashes += `M${GUTTER + indent * CHARACTER} ${row * pitch + pitch / 2}h${length}`;
+  }
+  return dashes;
+}
+
+const looks = ["py", "nat", "sys plain"];
+
+/** One path for each kind, and in it at most one bar for each pixel: the longest of its lines. */
+function barPaths(lines: LineColumns, rows: number, pitch: number): string[] {
+  const scale = timeScale(lines.row.reduce((most, _, slot) => Math.max(most, percentOf(lines, slot)), 0));
+  const places = Math.ceil(rows * Math.min(1, pitch)) + 1;
+  const longest = new Float64Array(places);
+  const kinds = new Uint8Array(places);
+  const rowAt = new Int32Array(places);
+  lines.row.forEach((row, slot) => {
+    const place = Math.min(places - 1, Math.floor(row * Math.min(1, pitch)));
+    const percent = percentOf(lines, slot);
+    if (percent <= longest[place]!) return;
+    const parts = [
+      value(lines, "n_cpu_percent_python", slot),
+      value(lines, "n_cpu_percent_c", slot),
+      value(lines, "n_sys_percent", slot),
+    ];
+    longest[place] = percent;
+    kinds[place] = parts.indexOf(Math.max(...parts));
+    rowAt[place] = row;
+  });
+  const paths = looks.map((): string[] => []);
+  longest.forEach((percent, place) => {
+    const width = (percent / scale) * (GUTTER - 4);
+    if (width < 0.75) return;
+    const height = Math.max(1.5, pitch - 0.5);
+    paths[kinds[place]!]!.push(
+      `M${GUTTER - 4} ${(rowAt[place]! * pitch).toFixed(1)}h${(-width).toFixed(1)}v${height.toFixed(1)}h${width.toFixed(1)}z`,
+    );
+  });
+  return paths.map((pieces) => pieces.join(""));
 }
