@@ -1,7 +1,7 @@
 /*
  * Values of a profile, and keys with values, into JSON.  What a damaged recording
  * says is kept to what a reader takes (JSON_AMOUNT_MAX and others, json_write.h).
- * For json_write.c and json_line.c.
+ * For json_write.c, json_line.c and the parts of the page.
  */
 #ifndef PROFILE_JSON_PUT_H
 #define PROFILE_JSON_PUT_H

@@ -20,8 +20,8 @@ enum { JSON_WRITE_SCHEMA = 1 };
 /* Appends to `out`. */
 void json_write_profile(const struct profile *profile, struct buf *out);
 
-/* The top level without files, stacks, memory stacks and timeline, as a value of another document.
- */
+/* The top level without files, stacks, memory stacks and timeline, as a value for another document.
+ * (json_put.h has smaller pieces.) */
 void json_write_top(const struct profile *profile, struct json_out *out);
 
 #endif
