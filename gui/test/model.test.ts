@@ -4,7 +4,7 @@ import { formatAddress, parseAddress } from "../src/model/address.ts";
 import { barPieces, coursePath } from "../src/model/bars.ts";
 import { shownColumns } from "../src/model/columns.ts";
 import { fileModel, percentOf, regions, visibleRows } from "../src/model/lines.ts";
-import { shortName } from "../src/model/names.ts";
+import { elsewhereWords, shortName } from "../src/model/names.ts";
 import { Offsets, SPACER_MAX, windowOf } from "../src/model/offsets.ts";
 import { isNoise, isTied, rank } from "../src/model/rank.ts";
 import { partInRange, rangeTimes, readRuns, summaryInRange } from "../src/model/range.ts";
@@ -259,6 +259,18 @@ test("names: below the program's directory, else two parts, and nothing that mis
   assert.equal(shortName("/usr/lib/python3/json/decoder.py", profile), "json/decoder.py");
   assert.equal(shortName("<string>", profile), "<string>");
   assert.ok(!shortName("/p/\u202egpj.py", profile).includes("\u202e"));
+});
+
+test("what is elsewhere is told by package", () => {
+  const { profile } = summaryOf([], {
+    untraced: {
+      hottest: [
+        { name: "numpy", sec: 7 },
+        { name: "json", sec: 0.5 },
+      ],
+    },
+  });
+  assert.equal(elsewhereWords(profile), "numpy 70%, json 5.0%");
 });
 
 test("waits: longest first, an unknown cause by its name", () => {

@@ -2,7 +2,6 @@
 #include "view/parts_columns.h"
 
 #include "profile/json_put.h"
-#include "view/parts_put.h"
 
 #include <math.h>
 
@@ -193,7 +192,7 @@ static void put_cell(const struct parts_rows *rows, const struct column *column,
         break;
     case COLUMN_LIBRARY:
         if (line->memory.library)
-            parts_put_text(rows->profile, line->memory.library, out);
+            json_put_text(out, rows->profile, line->memory.library);
         else
             json_out_null(out);
         break;
@@ -207,7 +206,7 @@ static void put_cell(const struct parts_rows *rows, const struct column *column,
         json_out_int(out, line->lineno);
         break;
     case COLUMN_NAME:
-        parts_put_text(rows->profile, line->text, out);
+        json_put_text(out, rows->profile, line->text);
         break;
     }
 }

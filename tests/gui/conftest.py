@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 from pathlib import Path
 
@@ -107,7 +108,6 @@ def new_page(browser):
 
     def open_page(width=1440, theme="light", **options):
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=theme, **options)
-        context.set_default_timeout(10_000)
         contexts.append(context)
         page = context.new_page()
         page.complaints = complaints
@@ -126,9 +126,12 @@ def new_page(browser):
 def choose(page, document, name="p.json"):
     """Give the page a profile, as by its file dialog."""
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    payload = {"name": name, "mimeType": "application/json", "buffer": text}
-    # Megabytes on their way into a browser on a busy machine: longer than anything that a page does.
-    page.set_input_files("input[type=file]", payload, timeout=60_000)
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / name
+        path.write_bytes(text)
+        page.set_input_files("input[type=file]", path)
+        # The browser reads it when the page does.
+        page.locator("#view, [role=alert]").first.wait_for()
 
 
 @pytest.fixture

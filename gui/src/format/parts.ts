@@ -75,7 +75,14 @@ export interface TopLevel {
   threads: Thread[];
   total_time_sec: number;
   unsampled_sec: number;
-  untraced: { n_samples: number; native_sec: number; python_sec: number; system_sec: number; percent: number };
+  untraced: {
+    hottest: { name: string; sec: number }[];
+    n_samples: number;
+    native_sec: number;
+    python_sec: number;
+    system_sec: number;
+    percent: number;
+  };
   waits: Waits;
 }
 

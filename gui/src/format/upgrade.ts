@@ -209,6 +209,10 @@ function topLevel(root: Loose): TopLevel {
     total_time_sec: "total_time_sec" in root ? amount(root.total_time_sec) : elapsed,
     unsampled_sec: amount(root.unsampled_sec),
     untraced: {
+      hottest: list(untraced.hottest).map((entry) => ({
+        name: text(object(entry).name),
+        sec: amount(object(entry).sec),
+      })),
       n_samples: amount(untraced.n_samples),
       native_sec: amount(untraced.native_sec),
       python_sec: amount(untraced.python_sec),

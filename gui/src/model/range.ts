@@ -150,6 +150,7 @@ export function summaryInRange(summary: Summary, times: RangeTimes): Summary {
       total_time_sec: whole,
       idle_sec: 0,
       untraced: {
+        hottest: [],
         n_samples: 0,
         python_sec: times.elsewhere[0],
         native_sec: times.elsewhere[1],

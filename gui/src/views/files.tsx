@@ -1,7 +1,7 @@
 /** The files, most time first, each with a strip that shows where in it the time is; a menu where there is little room. */
 import { useSignal } from "@preact/signals";
 import { HEAT_BUCKETS, TimeKind, type FileRow } from "../format/parts.ts";
-import { nameParts, shortName } from "../model/names.ts";
+import { elsewhereWords, nameParts, shortName } from "../model/names.ts";
 import { count, percent, shortMemory } from "../model/numbers.ts";
 import { timeShares } from "../model/verdict.ts";
 import { currentFile, type Context } from "../state/context.ts";
@@ -106,7 +106,7 @@ export function Files({ ctx }: { ctx: Context }) {
           <FileEntry key={row.id} ctx={ctx} row={row} most={most} />
         ))}
         {!wanted && elsewhere >= 0.05 && (
-          <li class="file x" title="On no line of these files: other code, or start and end of the program">
+          <li class="file x" title={`On no line of these files. ${elsewhereWords(summary.profile)}`}>
             <span>elsewhere</span>
             <Num text={percent(elsewhere)} />
           </li>

@@ -1,6 +1,6 @@
 /** What to say when there is nothing to show: what happened, why, and what to do next. */
 import type { ComponentChildren } from "preact";
-import { programName } from "../model/names.ts";
+import { elsewhereWords, programName } from "../model/names.ts";
 import { timeShares } from "../model/verdict.ts";
 import { SourceError } from "../source/source.ts";
 import type { Context } from "../state/context.ts";
@@ -39,6 +39,7 @@ export function NoLines({ ctx }: { ctx: Context }) {
     return <Nothing title="Nothing was sampled">The program was done before the first look at it.</Nothing>;
   return (
     <Nothing title={`${elsewhere}% of the time is on no line of yours`}>
+      {summary.profile.untraced.hottest.length > 0 && <p>It was spent in {elsewhereWords(summary.profile)}.</p>}
       <p>By default only files below the program's directory are listed. To see the lines of libraries too:</p>
       <p class="act">
         <code class="cmd">{`scalene run --profile-all ${name} ${args}`.trim()}</code>
