@@ -62,12 +62,12 @@ def main():
                 for mark, name, true in ((mark, name, true) for mark, figures in truth.items()
                                          for name, true in figures.items()):
                     keys, width_key, samples_key = FIGURES[name]
-                    found = sum(lines[mark][key] for key in keys)
-                    width = lines[mark][width_key]
+                    found = sum(lines[mark].get(key, 0) for key in keys)
+                    width = lines[mark].get(width_key, 0)
                     within[mark, name].append(abs(found - true) <= width)
                     errors[mark, name].append(100 * (found - true) / true)
                     widths[mark, name].append(100 * width / true)
-                    samples[mark, name].append(lines[mark][samples_key])
+                    samples[mark, name].append(lines[mark].get(samples_key, 0))
             if sys.stderr.isatty():
                 print("\r%d of %d" % (run + 1, options.runs), end="", file=sys.stderr)
 

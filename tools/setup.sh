@@ -3,7 +3,7 @@
 # nothing is missing, so the Makefile can call it every time.
 #
 #   tools/setup.sh build    what `make` and `make demo` need
-#   tools/setup.sh test     also what `make test` needs, with the Python packages in .cache/venv
+#   tools/setup.sh test     also what `make test` needs, with the Python packages in .cache/venv and .cache/packages-3.X
 #   tools/setup.sh newer    what tools/newer.sh needs to make its chroot
 set -eu
 
@@ -57,17 +57,35 @@ install_missing() {
     rm -f "$log"
 }
 
-# venv NAME REQUIREMENTS: .cache/NAME with the packages of that file, made again when it changes.
-venv() {
-    directory=$root/.cache/$1
-    if cmp -s "$2" "$directory/requirements.txt"; then
+# venv_of PYTHON NAME REQUIREMENTS...: .cache/NAME with the packages of those files, made again when they change.
+venv_of() {
+    python=$1
+    directory=$root/.cache/$2
+    shift 2
+    if [ -x "$directory/bin/python" ] && cat "$@" | cmp -s - "$directory/requirements.txt"; then
         return
     fi
-    say "making the venv .cache/$1"
+    say "making the venv ${directory#"$root"/}"
     rm -rf "$directory"
-    /usr/bin/python3 -m venv "$directory"
-    "$directory/bin/python" -m pip install -q --disable-pip-version-check -r "$2"
-    cp "$2" "$directory/requirements.txt"
+    "$python" -m venv "$directory"
+    cat "$@" >"$directory/wanted.txt"
+    "$directory/bin/python" -m pip install -q --disable-pip-version-check --prefer-binary -r "$directory/wanted.txt"
+    mv "$directory/wanted.txt" "$directory/requirements.txt"
+}
+
+# venv NAME REQUIREMENTS...: the same, of the system's Python.
+venv() {
+    venv_of /usr/bin/python3 "$@"
+}
+
+# Beside the system's Python, which runs the tests, the oldest and the newest there are get the packages that tests
+# use, in .cache/packages-3.X.  Free-threaded builds do not: there are no wheels for them.
+package_venvs() {
+    for python in $("$root/tools/pythons.sh" | grep -v 't$' | sed -n '1p;$p' | uniq); do
+        if [ "$python" != "$(readlink -f /usr/bin/python3)" ] && "$python" -Ic "import ensurepip" 2>/dev/null; then
+            venv_of "$python" "packages-${python##*/python}" "$root/tests/requirements-packages.txt"
+        fi
+    done
 }
 
 # Debian splits ensurepip, without which venv cannot work, out of python3.
@@ -130,7 +148,8 @@ test)
     install_missing
     new_enough_meson
     venv node "$root/tools/requirements-node.txt"
-    venv venv "$root/tests/requirements.txt"
+    venv venv "$root/tests/requirements.txt" "$root/tests/requirements-packages.txt"
+    package_venvs
     "$root/tools/page.py" install
     ;;
 newer)

@@ -138,13 +138,15 @@ static struct report_config report_config(const struct run *run)
 {
     const struct run_options *options = run->options;
     const struct target *target = &run->target;
+    bool is_command = target->kind == TARGET_CONSOLE;
     return (struct report_config){
         .session_directory = run->session.directory,
         .program = target->program,
         .is_module = target->kind == TARGET_MODULE,
         .program_path = run->program_path,
         .work_directory = run->work_directory,
-        .script = target->kind == TARGET_SCRIPT ? target->program : "",
+        .script = is_command || target->kind == TARGET_SCRIPT ? target->program : "",
+        .script_is_command = is_command && target->tool[0],
         .tool = target->tool,
         .profile_only = options->profile_only,
         .profile_exclude = options->profile_exclude,

@@ -81,6 +81,7 @@ static int serve(struct store *store, const struct html_assets *assets,
     struct server_config config = {
         .port = (int)view->port,
         .linger_sec = view->linger_sec,
+        .request_sec = SERVER_REQUEST_SEC,
         .stop_fd = stop_signals(),
     };
     struct err err;

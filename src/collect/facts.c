@@ -21,6 +21,7 @@ static const struct fact {
     {"program_path", FACT_TEXT, offsetof(struct report_config, program_path)},
     {"work_directory", FACT_TEXT, offsetof(struct report_config, work_directory)},
     {"script", FACT_TEXT, offsetof(struct report_config, script)},
+    {"script_is_command", FACT_FLAG, offsetof(struct report_config, script_is_command)},
     {"tool", FACT_TEXT, offsetof(struct report_config, tool)},
     {"profile_only", FACT_TEXT, offsetof(struct report_config, profile_only)},
     {"profile_exclude", FACT_TEXT, offsetof(struct report_config, profile_exclude)},

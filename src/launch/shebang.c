@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { COMMAND_BYTES_MAX = 1024 }; /* what installers write is a quarter of that */
+
 static const char *base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -137,8 +139,10 @@ static bool is_helper_module(const char *name, size_t length)
 
 char *shebang_module(const char *path)
 {
-    char head[4096];
+    char head[COMMAND_BYTES_MAX + 1];
     shebang_head(path, head, sizeof head);
+    if (strlen(head) == COMMAND_BYTES_MAX || !strstr(head, "sys.exit("))
+        return mem_strdup("");
     for (const char *line = head; line; line = strchr(line, '\n')) {
         line += strspn(line, "\n \t");
         size_t keyword = !strncmp(line, "from ", 5) ? 5 : !strncmp(line, "import ", 7) ? 7 : 0;

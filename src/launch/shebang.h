@@ -21,7 +21,8 @@ struct shebang shebang_read(const char *path);
 void shebang_release(struct shebang *shebang); /* idempotent */
 
 /* The top-level module that an installed command imports to do its work: "black" for pip's
- * `from black import patched_main`.  The caller frees it; "" if the script does not tell. */
+ * `from black import patched_main`.  The caller frees it; "" if the script does not tell, or does
+ * its work itself. */
 char *shebang_module(const char *path);
 
 /* How a regular file begins, as text; empty for what must not be read from (a pipe). */

@@ -20,10 +20,8 @@ enum { JSON_WRITE_SCHEMA = 1 };
 /* Appends to `out`. */
 void json_write_profile(const struct profile *profile, struct buf *out);
 
-/* Pieces of it, as values for another document: the top level without files, stacks, memory stacks
- * and timeline; waits by cause; [[nanoseconds, MiB], ...]. */
+/* The top level without files, stacks, memory stacks and timeline, as a value for another document.
+ * (json_put.h has smaller pieces.) */
 void json_write_top(const struct profile *profile, struct json_out *out);
-void json_write_waits(const struct profile_time *time, struct json_out *out);
-void json_write_points(const struct profile_point *points, uint32_t count, struct json_out *out);
 
 #endif

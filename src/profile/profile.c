@@ -40,6 +40,17 @@ struct profile_line *profile_line_at(const struct profile_file *file, uint32_t l
     return is_there ? &file->lines[first] : NULL;
 }
 
+bool profile_line_is_active(const struct profile_line *line)
+{
+    const struct profile_time *time = &line->time;
+    const struct profile_memory *memory = &line->memory;
+    double sum = profile_time_sum(time) + memory->total_mb + memory->allocated_mb +
+                 memory->live_mb + memory->peak_mb + memory->copied_mb;
+    for (int cause = 0; cause < WAIT_CAUSES; cause++)
+        sum += time->wait_sec[cause];
+    return sum > 0 || time->samples || memory->samples || memory->point_count;
+}
+
 double profile_time_sum(const struct profile_time *time)
 {
     return time->python_sec + time->native_sec + time->system_sec;

@@ -242,6 +242,8 @@ const char *profile_str(const struct profile *profile, str_id id);
 /* NULL if the file has no such line. */
 struct profile_line *profile_line_at(const struct profile_file *file, uint32_t lineno);
 
+bool profile_line_is_active(const struct profile_line *line); /* has time, waits or memory */
+
 double profile_time_sum(const struct profile_time *time); /* python + native + system */
 double profile_percent(const struct profile *profile, double sec);
 void profile_time_add(struct profile_time *into, const struct profile_time *from);

@@ -87,7 +87,8 @@ void filter_init(struct wire_filter *filter, const struct filter_config *config)
         .flags = (config->profile_all ? WIRE_FILTER_ALL : 0u) |
                  (config->profile_system_libraries ? WIRE_FILTER_SYSTEM_LIBRARIES : 0u) |
                  (config->program_is_stdin ? WIRE_FILTER_STDIN : 0u) |
-                 (config->program_is_code ? WIRE_FILTER_CODE : 0u)};
+                 (config->program_is_code ? WIRE_FILTER_CODE : 0u) |
+                 (config->script_is_command ? WIRE_FILTER_COMMAND : 0u)};
     bool fits = put_directory(filter, 0, config->directory) &
                 put_directory(filter, 2, is_work_place(config) ? config->work_directory : NULL) &
                 put(filter->script, config->script) &
@@ -125,6 +126,8 @@ bool filter_is_tool(const struct wire_filter *filter, const char *file)
     struct traced_component c;
     if (!filter->tool[0] || file[0] != '/')
         return false;
+    if (traced_is_command(filter, file))
+        return true;
     if (root)
         return root > length && !memcmp(rest - length, packages, length) &&
                traced_next(&rest, &c) && is_module(&c, filter->tool);

@@ -17,6 +17,7 @@ struct filter_config {
     const char *directory;       /* absolute; "" = no file is inside */
     const char *work_directory;  /* absolute; counts if `directory` is inside; "" or NULL = none */
     const char *script;          /* absolute; "" or NULL = none */
+    bool script_is_command;      /* it only starts an installed program */
     const char *tool;            /* top-level package of an installed program; "" or NULL = none */
     const char *profile_only;    /* comma-separated substrings; "" or NULL = not given */
     const char *profile_exclude; /* the same */

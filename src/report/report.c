@@ -120,6 +120,7 @@ static void make_filter(struct wire_filter *filter, const struct report_config *
                             .directory = directory,
                             .work_directory = config->work_directory,
                             .script = config->script,
+                            .script_is_command = config->script_is_command,
                             .tool = config->tool,
                             .profile_only = config->profile_only,
                             .profile_exclude = config->profile_exclude,

@@ -30,7 +30,8 @@ struct report_config {
     const char *program_path; /* --program-path, absolute; "" = directory of `program` */
     const char
         *work_directory;      /* absolute: its files count if the program lies below it; "": none */
-    const char *script;       /* absolute path of the script named on the command line; "": none */
+    const char *script;       /* absolute path of the script that is run; "": none */
+    bool script_is_command;   /* it only starts the installed program `tool` */
     const char *tool;         /* top-level package of an installed program; "": none */
     const char *profile_only; /* comma-separated substrings */
     const char *profile_exclude;

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "serve/answer.h"
+#include "serve/newcomers.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -42,6 +43,7 @@ struct server {
     char url[80];
     struct event_base *base;
     struct evhttp *http;
+    struct newcomers newcomers;
     struct event *gone, *alive, *look, *stop;
     struct stream *streams;
     unsigned stream_count;
@@ -232,6 +234,8 @@ static void handle(struct evhttp_request *from, void *context)
     struct server *server = context;
     struct request request = request_of(from);
     struct answer answer;
+    newcomers_served(&server->newcomers,
+                     evhttp_connection_get_bufferevent(evhttp_request_get_connection(from)));
     answer_make(&answer, server->store, server->token, &request);
     if (answer.kind == ANSWER_EVENTS && server->stream_count == STREAMS_MAX) {
         answer.kind = ANSWER_PUBLIC;
@@ -345,6 +349,7 @@ struct server *server_new(struct store *store, const struct server_config *confi
     evhttp_set_max_body_size(server->http, BODY_MAX_BYTES);
     evhttp_set_timeout(server->http, QUIET_SEC);
     evhttp_set_gencb(server->http, handle, server);
+    newcomers_init(&server->newcomers, server->base, server->http, config->request_sec);
     start_timers(server);
     return server;
 }
@@ -370,6 +375,7 @@ void server_free(struct server *server)
     /* Connections first: closing a stream still counts it. */
     if (server->http)
         evhttp_free(server->http);
+    newcomers_release(&server->newcomers);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (events[i])
             event_free(events[i]);

@@ -19,12 +19,14 @@ enum {
     SERVER_PORT = 11235,      /* the original's */
     SERVER_PORTS_TRIED = 100, /* the next ones, if that is taken */
     SERVER_LINGER_SEC = 150,  /* timers of a hidden page may run once a minute only */
+    SERVER_REQUEST_SEC = 60,  /* a large profile through a slow tunnel */
 };
 
 struct server_config {
     int port; /* 0: any that is free */
     double linger_sec;
-    int stop_fd; /* -1: none */
+    double request_sec; /* so long a request may take to come */
+    int stop_fd;        /* -1: none */
 };
 
 struct server;

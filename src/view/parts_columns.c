@@ -1,8 +1,7 @@
 /* Columns of figures; see parts_columns.h.  The table is the list of them, sorted by key. */
 #include "view/parts_columns.h"
 
-#include "profile/json_write.h"
-#include "view/parts_put.h"
+#include "profile/json_put.h"
 
 #include <math.h>
 
@@ -189,16 +188,16 @@ static void put_cell(const struct parts_rows *rows, const struct column *column,
         json_out_short(out, column->value(rows->profile, line));
         break;
     case COLUMN_WAITS:
-        json_write_waits(&line->time, out);
+        json_put_waits(out, &line->time);
         break;
     case COLUMN_LIBRARY:
         if (line->memory.library)
-            parts_put_text(rows->profile, line->memory.library, out);
+            json_put_text(out, rows->profile, line->memory.library);
         else
             json_out_null(out);
         break;
     case COLUMN_POINTS:
-        json_write_points(*(struct profile_point *const *)at, line->memory.point_count, out);
+        json_put_points(out, *(struct profile_point *const *)at, line->memory.point_count);
         break;
     case COLUMN_ROW:
         json_out_int(out, row);
@@ -207,7 +206,7 @@ static void put_cell(const struct parts_rows *rows, const struct column *column,
         json_out_int(out, line->lineno);
         break;
     case COLUMN_NAME:
-        parts_put_text(rows->profile, line->text, out);
+        json_put_text(out, rows->profile, line->text);
         break;
     }
 }

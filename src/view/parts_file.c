@@ -1,4 +1,5 @@
 /* The part of one file: its text with colours, and the figures of its lines and functions. */
+#include "profile/json_put.h"
 #include "view/colours.h"
 #include "view/parts_columns.h"
 #include "view/parts_put.h"
@@ -54,7 +55,7 @@ static void put_imports(const struct profile *profile, const struct profile_file
     json_out_key(out, "imports");
     json_out_array(out);
     for (uint32_t i = 0; i < file->import_count; i++)
-        parts_put_text(profile, file->imports[i], out);
+        json_put_text(out, profile, file->imports[i]);
     json_out_end(out);
 }
 
@@ -76,7 +77,7 @@ void parts_file(const struct parts *parts, uint32_t id, struct buf *out)
     parts_put_leaks(file, &json);
     put_columns(profile, file->lines, file->line_count, false, &json);
     json_out_key(&json, "name");
-    parts_put_text(profile, file->name, &json);
+    json_put_text(&json, profile, file->name);
     put_numbers(file, &json);
     json_out_key(&json, "text");
     colours_put_text(&colours, &json);

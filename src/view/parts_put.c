@@ -1,10 +1,5 @@
 #include "view/parts_put.h"
 
-void parts_put_text(const struct profile *profile, str_id text, struct json_out *out)
-{
-    json_out_string(out, profile_str(profile, text), intern_length(&profile->strings, text));
-}
-
 void parts_put_generation(const struct parts *parts, struct json_out *out)
 {
     json_out_key(out, "generation");

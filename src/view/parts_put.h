@@ -5,7 +5,6 @@
 #include "base/json_out.h"
 #include "view/parts.h"
 
-void parts_put_text(const struct profile *profile, str_id text, struct json_out *out);
 /* With their keys, `generation` and `leaks`. */
 void parts_put_generation(const struct parts *parts, struct json_out *out);
 void parts_put_leaks(const struct profile_file *file, struct json_out *out);

@@ -3,6 +3,7 @@
  * same stacks always comes out the same, so the two parts, which are made one
  * without the other, agree on the numbers of nodes.
  */
+#include "profile/json_put.h"
 #include "view/parts_put.h"
 
 #include <math.h>
@@ -137,7 +138,7 @@ static void put_strings(const struct tree *tree, struct json_out *out)
     json_out_key(out, "strings");
     json_out_array(out);
     for (size_t i = 0; i < tree->text_count; i++)
-        parts_put_text(tree->profile, tree->texts[i], out);
+        json_put_text(out, tree->profile, tree->texts[i]);
     json_out_end(out);
 }
 

@@ -2,6 +2,7 @@
  * The summary: all that the page shows before a file is opened.  It is the top
  * level of the profile, one row a file, and the lines that matter most.
  */
+#include "profile/json_put.h"
 #include "profile/json_write.h"
 #include "view/parts_columns.h"
 #include "view/parts_put.h"
@@ -88,7 +89,7 @@ static void put_file(const struct profile *profile, uint32_t id, struct json_out
     key_short(out, "live_mb", sums.live_mb);
     key_int(out, "n_samples", file->time.samples);
     json_out_key(out, "name");
-    parts_put_text(profile, file->name, out);
+    json_put_text(out, profile, file->name);
     key_short(out, "percent_cpu_time",
               fmin(profile_percent(profile, profile_time_sum(&file->time)), 100));
     key_short(out, "system_sec", file->time.system_sec);

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "view/width.h"
 
+#include <ctype.h>
 #include <string.h>
 
 enum { TAB_COLUMNS = 4 };
@@ -205,11 +206,22 @@ void screen_right(struct screen *screen, enum style style, const char *text, int
     draw(screen, style, NULL, text, length, width);
 }
 
+/* A number and its unit, as format_memory writes them, are one word. */
+static size_t word_length(const char *text)
+{
+    size_t length = strcspn(text, " \n");
+    const char *unit = text + length;
+    if (length && isdigit((unsigned char)unit[-1]) && unit[0] == ' ' && strchr("MGT", unit[1]) &&
+        unit[1] && unit[2] == 'B')
+        length += 1 + strcspn(unit + 1, " \n");
+    return length;
+}
+
 void screen_wrapped(struct screen *screen, enum style style, const char *text, int indent)
 {
     bool first = true;
     for (size_t at = 0; text[at];) {
-        size_t length = strcspn(text + at, " \n");
+        size_t length = word_length(text + at);
         int width = screen_width(screen, text + at, length);
         int gap = first ? 0 : 1;
         if (screen->at > indent && screen->at + gap + width > screen->columns) {

@@ -77,7 +77,8 @@ void screen_tail(struct screen *screen, enum style style, const char *text, int 
 void screen_cstr(struct screen *screen, enum style style, const char *text); /* room: the line */
 void screen_right(struct screen *screen, enum style style, const char *text, int width);
 
-/* Running text from the current column on, broken between words; further lines are indented. */
+/* Running text from the current column on, broken between words, never between a number and its
+ * unit; further lines are indented. */
 void screen_wrapped(struct screen *screen, enum style style, const char *text, int indent);
 
 int screen_width(const struct screen *screen, const char *text, size_t length);

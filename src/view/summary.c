@@ -12,10 +12,14 @@ enum {
     LABEL_COLUMNS = 13,
     BAR_COLUMNS_MAX = 100,
     PROCESSES_SHOWN_MAX = 10,
+    PARENTS_FROM_COLUMNS = 100,
     HOTTEST_SHOWN_MAX = 5,
     ELSEWHERE_LARGE_PERCENT = 10,
     LOSS_NOUN_WITHIN = 12, /* characters from its beginning */
 };
+
+#define KIND_SHOWN_SEC_MIN 0.00005 /* "0.1ms" */
+#define PEAK_PART_MIN      0.1     /* of the peak, for a line to be named */
 
 static void label(struct screen *screen, enum style style, const char *text)
 {
@@ -174,11 +178,18 @@ static void elsewhere(struct screen *screen, const struct profile *profile, stru
         return;
     buf_addf(text, "%s (%s) is on no line below",
              format_percent(profile_percent(profile, rest)).text, format_short_time(rest).text);
-    if (profile_time_sum(&profile->untraced) > 0)
-        buf_addf(text, ": Python %s, native %s, system %s",
-                 format_short_time(profile->untraced.python_sec).text,
-                 format_short_time(profile->untraced.native_sec).text,
-                 format_short_time(profile->untraced.system_sec).text);
+    const struct kind kinds[] = {
+        {.name = "Python", .sec = profile->untraced.python_sec},
+        {.name = "native", .sec = profile->untraced.native_sec},
+        {.name = "system", .sec = profile->untraced.system_sec},
+    };
+    const char *before = ": ";
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (kinds[i].sec < KIND_SHOWN_SEC_MIN)
+            continue;
+        buf_addf(text, "%s%s %s", before, kinds[i].name, format_short_time(kinds[i].sec).text);
+        before = ", ";
+    }
     if (profile->native_threads_sec > 0)
         buf_addf(text, "; %s of it in threads without Python code",
                  format_short_time(profile->native_threads_sec).text);
@@ -190,6 +201,7 @@ static void elsewhere(struct screen *screen, const struct profile *profile, stru
 static void waits(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     bool done[WAIT_CAUSES] = {false};
+    const char *before = count_threads(profile) > 1 ? "of all threads together: " : "";
     for (;;) {
         int most = -1;
         for (int cause = 0; cause < WAIT_CAUSES; cause++)
@@ -199,15 +211,41 @@ static void waits(struct screen *screen, const struct profile *profile, struct b
         if (most < 0)
             break;
         done[most] = true;
-        buf_addf(text, "%s%s %s", text->len ? ", " : "", wait_cause_label[most],
+        buf_addf(text, "%s%s %s", before, wait_cause_label[most],
                  format_short_time(profile->time.wait_sec[most]).text);
+        before = ", ";
     }
     if (text->len)
         paragraph(screen, STYLE_BOLD, "Waits", text);
 }
 
-/* "peak 162 MB (98% Python) at main.py:11; 254 MB allocated in 3,795,290 blocks, ...; 9.1 GB asked
- * for in all, in 212,090,331 blocks" */
+/* The line that the peak was reached on is rarely the one to look at: what matters is who holds the
+ * memory at that moment. */
+static void add_largest_at_peak(const struct profile *profile, struct buf *text)
+{
+    const struct profile_file *in = NULL;
+    const struct profile_line *largest = NULL;
+    for (uint32_t i = 0; i < profile->file_count; i++) {
+        const struct profile_file *file = &profile->files[i];
+        for (uint32_t n = 0; n < file->line_count; n++) {
+            const struct profile_line *line = &file->lines[n];
+            if (line->memory.at_peak_mb > (largest ? largest->memory.at_peak_mb : 0)) {
+                largest = line;
+                in = file;
+            }
+        }
+    }
+    if (!largest || largest->memory.at_peak_mb < PEAK_PART_MIN * profile->all_memory.peak_mb)
+        return;
+    buf_addf(text, ", %s of it ", format_memory(largest->memory.at_peak_mb).text);
+    if (in->name == profile->peak_file && largest->lineno == profile->peak_line)
+        buf_str(text, "there");
+    else
+        buf_addf(text, "by %s:%u", base_name(profile_str(profile, in->name)), largest->lineno);
+}
+
+/* "peak 162 MB (98% Python) at main.py:11, 120 MB of it by main.py:9; 254 MB allocated in 3,795,290
+ * blocks, ...; 9.1 GB asked for in all, in 212,090,331 blocks" */
 static void memory(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     const struct profile_memory *all = &profile->all_memory;
@@ -218,6 +256,7 @@ static void memory(struct screen *screen, const struct profile *profile, struct 
     if (profile->peak_file && profile->peak_line)
         buf_addf(text, " at %s:%u", base_name(profile_str(profile, profile->peak_file)),
                  profile->peak_line);
+    add_largest_at_peak(profile, text);
     if (all->allocated_mb > 0 && all->count) {
         buf_addf(text, "; %s allocated in %s blocks", format_memory(all->allocated_mb).text,
                  format_count(all->count).text);
@@ -375,16 +414,21 @@ static void add_status(struct buf *text, const struct profile_process *process)
         buf_addf(text, "%-10s", process->ended ? "ended" : "unknown");
 }
 
-/* The program and its arguments: what the interpreter is called, and its own options, tell
- * processes least apart. */
+/* The program and its arguments: what the interpreter is called, its own options, and where the
+ * program lies tell processes least apart. */
 static const char *what_runs(const char *command)
 {
     const char *at = command + strcspn(command, " ");
     while (*at == ' ') {
         const char *word = at + strspn(at, " ");
         size_t length = strcspn(word, " ");
-        if (word[0] != '-' || length < 2 || word[1] == 'm' || word[1] == 'c')
-            return *word ? word : command;
+        const char *slash = memrchr(word, '/', length);
+        if (!length)
+            return command;
+        if (word[0] != '-' || length == 1)
+            return slash && slash + 1 < word + length ? slash + 1 : word;
+        if (word[1] == 'm' || word[1] == 'c')
+            return word;
         at = word + length;
         if (length == 2 && (word[1] == 'X' || word[1] == 'W'))
             at += strspn(at, " ") + strcspn(at + strspn(at, " "), " ");
@@ -392,19 +436,29 @@ static const char *what_runs(const char *command)
     return command;
 }
 
+/* In narrow terminals the command needs the room more. */
+static bool shows_parents(const struct screen *screen)
+{
+    return screen->columns >= PARENTS_FROM_COLUMNS;
+}
+
 static void process_row(struct screen *screen, const struct profile *profile,
                         const struct profile_process *process, struct buf *text)
 {
-    buf_addf(text, "%7" PRId32 " %7" PRId32, process->pid, process->ppid);
+    buf_addf(text, "%7" PRId32, process->pid);
+    if (shows_parents(screen))
+        buf_addf(text, " %7" PRId32, process->ppid);
     buf_addf(text, " %7s", format_short_time(process->cpu_sec).text);
     buf_addf(text, " %9s  ", format_memory((double)process->peak_rss_bytes / 1048576).text);
     add_status(text, process);
     screen_cstr(screen, STYLE_PLAIN, text->data);
     buf_reset(text);
     screen_blank(screen, 2);
-    if (process->forked)
-        screen_cstr(screen, STYLE_DIM, "forked ");
-    screen_cstr(screen, STYLE_DIM, what_runs(profile_str(profile, process->command)));
+    const char *command = what_runs(profile_str(profile, process->command));
+    const char *origin = process->forked ? " (forked)" : "";
+    screen_text(screen, STYLE_DIM, command, strlen(command),
+                screen->columns - screen->at - (int)strlen(origin));
+    screen_cstr(screen, STYLE_DIM, origin);
     screen_newline(screen);
 }
 
@@ -418,8 +472,8 @@ static void processes(struct screen *screen, const struct profile *profile, stru
         order[i] = &profile->processes[i];
     qsort(order, count, sizeof *order, compare_processes);
     label(screen, STYLE_BOLD, "Processes");
-    buf_addf(text, "%7s %7s %7s %9s  %-10s  %s", "pid", "parent", "CPU", "memory", "status",
-             "command");
+    buf_addf(text, "%7s%s %7s %9s  %-10s  command", "pid", shows_parents(screen) ? "  parent" : "",
+             "CPU", "memory", "status");
     screen_cstr(screen, STYLE_DIM, text->data);
     screen_newline(screen);
     buf_reset(text);
@@ -476,8 +530,7 @@ static void losses_and_notes(struct screen *screen, const struct profile *profil
     }
 }
 
-void summary_render(struct screen *screen, const struct profile *profile,
-                    const struct terminal_options *options)
+void summary_render(struct screen *screen, const struct profile *profile)
 {
     struct buf text = {0};
     command(screen, profile, &text);
@@ -494,18 +547,5 @@ void summary_render(struct screen *screen, const struct profile *profile,
     overhead(screen, profile, &text);
     processes(screen, profile, &text);
     losses_and_notes(screen, profile, &text);
-    screen_newline(screen);
-    buf_addf(&text, "Percents are of the total time; %s is something below %.3g%%.",
-             screen_glyph_text(screen, GLYPH_DOT), options->cpu_percent_threshold);
-    if (profile->all_memory.peak_mb > 0)
-        buf_addf(&text,
-                 " Memory (in MiB) is that which the line allocated: peak is the most of it that "
-                 "was live at once, alloc what was not gone again before the thread had allocated "
-                 "another megabyte (--allocation-sampling-window), live what was left at the end, "
-                 "Python the part of alloc that Python allocated; total is all that was asked for, "
-                 "shown where it is %d MB or more for each second of the run.",
-                 TABLE_TOTAL_MB);
-    screen_wrapped(screen, STYLE_DIM, text.data, 0);
-    screen_newline(screen);
     buf_release(&text);
 }

@@ -9,9 +9,7 @@
 
 #include "profile/profile.h"
 #include "view/screen.h"
-#include "view/terminal.h"
 
-void summary_render(struct screen *screen, const struct profile *profile,
-                    const struct terminal_options *options);
+void summary_render(struct screen *screen, const struct profile *profile);
 
 #endif

@@ -20,7 +20,7 @@ enum {
     ACTIVE_USAGE_PERCENT = 1, /* of all that was allocated */
     MEMORY_COLUMNS = 12,
     LINE_COLUMNS_MIN = 40, /* of the code; two fifths of wide terminals */
-    CODE_COLUMNS_MIN = 30, /* of the code beside the label of a wait */
+    CODE_COLUMNS_MIN = 26, /* of the code beside the label of a wait */
     TIMELINE_COLUMNS = 16,
     COLUMNS_MAX = 16,
     NEVER = INT_MAX,
@@ -48,6 +48,7 @@ struct column {
     int rank;       /* the highest go first where code has too little room; 0: stays */
     unsigned needs; /* enum table_data: without it the column is left out */
     void (*fill)(const struct row *row, struct cell *cell);
+    const char *legend; /* NULL: the header says it all */
 };
 
 static bool is_hot(const struct row *row)
@@ -163,15 +164,15 @@ bool table_tells_total(const struct profile *profile, double total_mb)
     return total_mb > 0 && total_mb >= TABLE_TOTAL_MB * profile->elapsed_sec;
 }
 
-static bool has_memory(const struct row *row)
+/* Figures about an amount are shown where the amount itself is: from 0.1M on. */
+static bool is_shown(const struct row *row, double mb)
 {
-    const struct profile_memory *memory = &row->line->memory;
-    return row->active && (memory->allocated_mb > 0 || memory->total_mb > 0);
+    return row->active && mb >= 0.05;
 }
 
 static void fill_megabytes(const struct row *row, double mb, struct cell *cell)
 {
-    if (!has_memory(row) || mb < 0.05)
+    if (!is_shown(row, mb))
         return;
     snprintf(cell->text, sizeof cell->text, "%s", format_short_memory(mb).text);
     cell->style = row->usage_percent >= HOT_PERCENT ? STYLE_HOT : STYLE_MEMORY;
@@ -190,7 +191,7 @@ static void fill_allocated(const struct row *row, struct cell *cell)
 static void fill_allocated_half_width(const struct row *row, struct cell *cell)
 {
     double half_width = row->line->memory.half_width_mb.allocated;
-    if (!has_memory(row) || half_width < 0.05)
+    if (!is_shown(row, half_width))
         return;
     snprintf(cell->text, sizeof cell->text, "%s%s",
              screen_glyph_text(row->context->screen, GLYPH_PLUS_MINUS),
@@ -212,7 +213,7 @@ static void fill_live(const struct row *row, struct cell *cell)
 static void fill_python_memory(const struct row *row, struct cell *cell)
 {
     const struct profile_memory *memory = &row->line->memory;
-    if (!has_memory(row) || !(memory->allocated_mb > 0))
+    if (!is_shown(row, memory->allocated_mb))
         return;
     snprintf(cell->text, sizeof cell->text, "%.0f%%",
              100 * memory->python_mb / memory->allocated_mb);
@@ -224,7 +225,7 @@ static void fill_memory_timeline(const struct row *row, struct cell *cell)
 {
     const struct profile_memory *memory = &row->line->memory;
     double span = row->context->profile->elapsed_sec;
-    if (!has_memory(row) || !memory->point_count || !(span > 0))
+    if (!is_shown(row, memory->peak_mb) || !memory->point_count || !(span > 0))
         return;
     double values[MEMORY_COLUMNS] = {0}, now = 0;
     uint32_t next = 0;
@@ -251,23 +252,34 @@ static void fill_copies(const struct row *row, struct cell *cell)
 }
 
 static const struct column columns[] = {
-    {"Time", "total", 6, 0, 0, 59, 0, 0, fill_total},
-    {"Time", "Python", 6, 60, 60, NEVER, 0, 0, fill_python},
-    {NULL, "native", 6, 60, 60, NEVER, 0, 0, fill_native},
-    {NULL, "system", 6, 60, 60, NEVER, 0, 0, fill_system},
-    {NULL, "seconds", 7, 100, 60, NEVER, 1, 0, fill_seconds},
-    {NULL, "+/-", 5, 140, 100, NEVER, 8, TABLE_HALF_WIDTHS, fill_half_width},
-    {"Memory", "peak", 6, 80, 60, NEVER, 0, TABLE_MEMORY, fill_peak},
-    {NULL, "alloc", 6, 100, 80, NEVER, 2, TABLE_MEMORY, fill_allocated},
-    {NULL, "+/-", 6, 150, 120, NEVER, 9, TABLE_MEMORY_WIDTHS, fill_allocated_half_width},
-    {NULL, "live", 6, 110, 100, NEVER, 4, TABLE_MEMORY, fill_live},
-    {NULL, "Python", 6, 110, 100, NEVER, 5, TABLE_MEMORY, fill_python_memory},
-    {NULL, "over time", MEMORY_COLUMNS, 130, 120, NEVER, 6, TABLE_MEMORY, fill_memory_timeline},
-    {NULL, "total", 6, 100, 80, NEVER, 3, TABLE_TOTALS, fill_total_memory},
-    {"Copy", "MB/s", 5, 120, 100, NEVER, 7, TABLE_COPIES, fill_copies},
-    {"Waits", "longest", 14, 120, 80, NEVER, 10, TABLE_WAITS, fill_wait},
-    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, 11, TABLE_STAMPS, fill_timeline},
+    {"Time", "total", 6, 0, 0, 59, 0, 0, fill_total, NULL},
+    {"Time", "Python", 6, 60, 60, NEVER, 0, 0, fill_python, NULL},
+    {NULL, "native", 6, 60, 60, NEVER, 0, 0, fill_native, NULL},
+    {NULL, "system", 6, 60, 60, NEVER, 0, 0, fill_system, NULL},
+    {NULL, "seconds", 7, 100, 60, NEVER, 1, 0, fill_seconds, NULL},
+    {NULL, "+/-", 5, 140, 100, NEVER, 8, TABLE_HALF_WIDTHS, fill_half_width,
+     "+/- is how far off Python, native and system together may be by chance (95%)"},
+    {"Memory", "peak", 6, 80, 60, NEVER, 0, TABLE_MEMORY, fill_peak,
+     "Memory (in MiB) is that which the line allocated: peak is the most of it that was live at "
+     "once"},
+    {NULL, "alloc", 6, 100, 80, NEVER, 2, TABLE_MEMORY, fill_allocated,
+     "alloc what was not gone again before the thread had allocated another megabyte "
+     "(--allocation-sampling-window)"},
+    {NULL, "+/-", 6, 150, 120, NEVER, 9, TABLE_MEMORY_WIDTHS, fill_allocated_half_width, NULL},
+    {NULL, "live", 6, 110, 100, NEVER, 4, TABLE_MEMORY, fill_live, "live what was left at the end"},
+    {NULL, "Python", 6, 110, 100, NEVER, 5, TABLE_MEMORY, fill_python_memory,
+     "Python the part of alloc that Python allocated"},
+    {NULL, "over time", MEMORY_COLUMNS, 130, 120, NEVER, 6, TABLE_MEMORY, fill_memory_timeline,
+     NULL},
+    {NULL, "total", 6, 100, 80, NEVER, 3, TABLE_TOTALS, fill_total_memory,
+     "total all that was asked for, shown where it is 100 MB or more for each second of the run"},
+    {"Copy", "MB/s", 5, 120, 100, NEVER, 7, TABLE_COPIES, fill_copies, NULL},
+    {"Waits", "longest", 14, 120, 80, NEVER, 10, TABLE_WAITS, fill_wait, NULL},
+    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, 11, TABLE_STAMPS, fill_timeline,
+     NULL},
 };
+
+_Static_assert(TABLE_TOTAL_MB == 100, "the legend of `total` says so");
 
 struct layout {
     const struct column *shown[COLUMNS_MAX];
@@ -420,9 +432,11 @@ static struct row row_of(const struct table_context *context, const struct profi
     };
 }
 
+/* That others took the processor says nothing of the line. */
 static bool is_mostly_waiting(const struct row *row)
 {
-    return row->line->time.system_sec * 2 >= profile_time_sum(&row->line->time);
+    const struct profile_time *time = &row->line->time;
+    return (time->system_sec - time->wait_sec[WAIT_STARVED]) * 2 >= profile_time_sum(time);
 }
 
 /* The code, and at the right margin the wait when it has no column of its own.  Code gives way to
@@ -492,6 +506,34 @@ void table_init(struct table_context *context, struct screen *screen, const stru
     for (uint32_t i = 0; i < profile->file_count; i++)
         for (uint32_t n = 0; n < profile->files[i].line_count; n++)
             look_at_line(context, &profile->files[i].lines[n]);
+}
+
+static bool shows(const struct layout *layout, const struct column *column)
+{
+    for (int i = 0; i < layout->count; i++)
+        if (layout->shown[i] == column)
+            return true;
+    return false;
+}
+
+void table_legend(const struct table_context *context)
+{
+    struct screen *screen = context->screen;
+    struct layout lines, functions;
+    struct buf text = {0};
+    layout_init(&lines, context, false, 0);
+    layout_init(&functions, context, true, 0);
+    buf_addf(&text, "Percents are of the total time; %s is something below %.3g%%",
+             screen_glyph_text(screen, GLYPH_DOT), context->options->cpu_percent_threshold);
+    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
+        const struct column *column = &columns[i];
+        if (column->legend && (shows(&lines, column) || shows(&functions, column)))
+            buf_addf(&text, "%s%s", column->group ? ". " : "; ", column->legend);
+    }
+    buf_char(&text, '.');
+    screen_wrapped(screen, STYLE_DIM, text.data, 0);
+    screen_newline(screen);
+    buf_release(&text);
 }
 
 /* Where lines are missing, or are not to be shown. */

@@ -31,6 +31,8 @@ struct table_context {
 
 void table_init(struct table_context *context, struct screen *screen, const struct profile *profile,
                 const struct terminal_options *options);
+/* What the columns mean that appear at this width. */
+void table_legend(const struct table_context *context);
 void table_lines(const struct table_context *context, const struct profile_file *file);
 /* Nothing is written when no function reaches the threshold. */
 void table_functions(const struct table_context *context, const struct profile_file *file);

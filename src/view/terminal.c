@@ -49,11 +49,10 @@ static void title(struct screen *screen, const struct profile *profile,
     buf_release(&text);
 }
 
-static void files(struct screen *screen, const struct profile *profile,
-                  const struct terminal_options *options)
+static void files(const struct table_context *table)
 {
-    struct table_context table;
-    table_init(&table, screen, profile, options);
+    struct screen *screen = table->screen;
+    const struct profile *profile = table->profile;
     const struct profile_file **order = mem_zalloc(profile->file_count, sizeof *order);
     for (uint32_t i = 0; i < profile->file_count; i++)
         order[i] = &profile->files[i];
@@ -62,9 +61,9 @@ static void files(struct screen *screen, const struct profile *profile,
         screen_newline(screen);
         title(screen, profile, order[i]);
         screen_newline(screen);
-        table_lines(&table, order[i]);
-        table_functions(&table, order[i]);
-        table_leaks(&table, order[i]);
+        table_lines(table, order[i]);
+        table_functions(table, order[i]);
+        table_leaks(table, order[i]);
     }
     free(order);
 }
@@ -85,6 +84,10 @@ void terminal_render(const struct profile *profile, const struct terminal_option
         screen_newline(&screen);
         return;
     }
-    summary_render(&screen, profile, options);
-    files(&screen, profile, options);
+    struct table_context table;
+    table_init(&table, &screen, profile, options);
+    summary_render(&screen, profile);
+    screen_newline(&screen);
+    table_legend(&table);
+    files(&table);
 }

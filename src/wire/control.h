@@ -53,7 +53,7 @@ struct wire_filter {
     /* All of these end with NUL.  Directories: the program's, the same with links resolved; the
      * working directory if the program lies below it, and resolved.  "" where there is none. */
     char directories[WIRE_FILTER_DIRECTORIES][WIRE_FILTER_TEXT_BYTES];
-    char script[WIRE_FILTER_TEXT_BYTES];       /* named on the command line */
+    char script[WIRE_FILTER_TEXT_BYTES];       /* named on the command line, or a command's */
     char profile_only[WIRE_FILTER_TEXT_BYTES]; /* patterns, comma-separated */
     char profile_exclude[WIRE_FILTER_TEXT_BYTES];
     char tool[WIRE_FILTER_TOOL_BYTES]; /* an installed program's package; the launcher's alone */
@@ -63,6 +63,7 @@ enum wire_filter_flags {
     WIRE_FILTER_SYSTEM_LIBRARIES = 1u << 1, /* --profile-system-libraries */
     WIRE_FILTER_STDIN = 1u << 2,            /* the program is read from stdin */
     WIRE_FILTER_CODE = 1u << 3,             /* the program is -c */
+    WIRE_FILTER_COMMAND = 1u << 4, /* the script is an installed command's: not the user's */
 };
 
 /*

@@ -143,8 +143,15 @@ static bool is_in_parent(const char *file, const char *directory)
            !memcmp(file, directory, (size_t)(parent_end - directory));
 }
 
+bool traced_is_command(const struct wire_filter *filter, const char *file)
+{
+    return (filter->flags & WIRE_FILTER_COMMAND) && !strcmp(file, filter->script);
+}
+
 bool traced_is_own(const struct wire_filter *filter, const char *file)
 {
+    if (traced_is_command(filter, file))
+        return false;
     for (int i = 0; i < WIRE_FILTER_DIRECTORIES; i++)
         if (traced_is_inside(file, filter->directories[i]))
             return true;
@@ -165,8 +172,10 @@ enum traced traced_file(const struct wire_filter *filter, const char *file)
                        ((filter->flags & WIRE_FILTER_CODE) && !strcmp(file, "<string>"))
                    ? TRACED_YES
                    : TRACED_NO;
-    if ((filter->flags & WIRE_FILTER_ALL) || !strcmp(file, filter->script))
+    if (filter->flags & WIRE_FILTER_ALL)
         return TRACED_YES;
+    if (!strcmp(file, filter->script))
+        return traced_is_command(filter, file) && !only ? TRACED_NO : TRACED_YES;
     if (is_library(filter, file))
         return only || (filter->flags & WIRE_FILTER_SYSTEM_LIBRARIES) ? TRACED_YES : TRACED_NO;
     if (strstr(file, "/../"))

@@ -13,6 +13,7 @@
  *   5. `<stdin>` / `<string>` when that is the program     yes
  *   6. any other `<...>` name                              no
  *   7. --profile-all, or the script itself                 yes
+ *      unless the script is what pip wrote to start an installed command: no
  *   8. library file      only with --profile-system-libraries, or named by --profile-only
  *   9. below the program's directory or, if the program lies below it, the working directory;
  *      directly in the parent of the program's directory   yes
@@ -40,6 +41,9 @@ enum traced traced_file(const struct wire_filter *filter, const char *file);
 
 /* Rule 9, and the script. */
 bool traced_is_own(const struct wire_filter *filter, const char *file);
+
+/* Is it the script of an installed command? */
+bool traced_is_command(const struct wire_filter *filter, const char *file);
 
 /* Is the file below the directory, by text alone?  "" has nothing below it. */
 bool traced_is_inside(const char *file, const char *directory);

@@ -25,7 +25,7 @@
     ROW(GIL, "gil", "GIL", false, "for the global interpreter lock")                               \
     ROW(CHILD, "child", "child process", true, "for a child process")                              \
     ROW(LOOP, "loop", "event loop", true, "in an event loop: select, poll, epoll")                 \
-    ROW(STARVED, "starved", "no free CPU", false, "for a processor")                               \
+    ROW(STARVED, "starved", "starved of CPU", false, "for a processor")                            \
     ROW(OTHER, "other", "other", false, "for something else")                                      \
     ROW(REQUEST, "request", "requests", true, "as a server, for requests: idle, not slow")         \
     ROW(STOPPED, "stopped", "stop-the-world", false,                                               \

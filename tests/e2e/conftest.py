@@ -6,6 +6,7 @@ environment variables, all optional:
   SCALENE_PYTHONS   the interpreters, separated by colons; default: what tools/pythons.sh finds
 """
 
+import functools
 import os
 import signal
 import subprocess
@@ -62,25 +63,32 @@ def newest_python():
     return PYTHONS[-1]
 
 
-@pytest.fixture(scope="session")
-def numpy_python():
-    """An interpreter that has numpy: the one that runs pytest, where tools/setup.sh made its venv."""
-    pytest.importorskip("numpy")
-    return sys.executable
+def find_package_pythons():
+    """Interpreters with packages from PyPI: the one that runs pytest, and the venvs that tools/setup.sh made of PYTHONS."""
+    known = {os.path.realpath(python) for python in PYTHONS}
+    venvs = sorted(str(python) for python in ROOT.glob(".cache/packages-*/bin/python"))
+    return [sys.executable, *(python for python in venvs if os.path.realpath(python) in known)]
 
 
-@pytest.fixture(scope="session")
-def package_python():
-    """Gives an interpreter that has the package: the one that runs pytest has those of
-    requirements.txt."""
+@functools.lru_cache(maxsize=None)
+def modules_of(python):
+    return ask(python, "*(module.name for module in __import__('pkgutil').iter_modules())").split()
 
-    def having(package):
-        found = subprocess.run([sys.executable, "-c", "import " + package], stderr=subprocess.DEVNULL)
-        if found.returncode:
-            pytest.skip("%s is not installed here" % package)
-        return sys.executable
 
-    return having
+def pythons_with(*packages):
+    """The interpreters that have these packages."""
+    return [python for python in find_package_pythons() if set(packages) <= set(modules_of(python))]
+
+
+def with_packages(*packages):
+    """Runs a test once for each interpreter that has these packages, its path being `package_python`."""
+    return pytest.mark.parametrize("package_python", pythons_with(*packages), ids=version_of)
+
+
+@pytest.fixture(scope="session", params=pythons_with("numpy"), ids=version_of)
+def numpy_python(request):
+    """An interpreter that has numpy."""
+    return request.param
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,11 @@ Used by test_manners.py, test_endings.py and test_stress.py.
 """
 
 import difflib
-import json
 import os
 import subprocess
 from pathlib import Path
+
+from truth import read_profile
 
 PROGRAMS = Path(__file__).resolve().parent / "programs_manners"
 
@@ -81,7 +82,7 @@ class SideBySide:
     def read_profile(self):
         if not self.profile_path.exists():
             return None
-        return json.loads(self.profile_path.read_text())
+        return read_profile(self.profile_path)
 
 
 def difference(plain, profiled, lines_max=60):

@@ -4,7 +4,6 @@ The programs are tests/unit/agent/heap_stress.c and heap_cases.c.  They stand in
 nothing else allocates, and check what they are given themselves.
 """
 
-import json
 import os
 import subprocess
 
@@ -47,7 +46,7 @@ def run(scalene, program, word, directory, window=DENSEST):
     assert result.returncode == 0, result.stderr
     printed, last, _ = ("\n" + result.stdout).rsplit("\n", 2)
     assert last == "followed"
-    profile = json.loads(out.read_text())
+    profile = truth.read_profile(out)
     assert not [loss for loss in profile["losses"] if loss["kind"] == "allocation"]
     return printed.strip(), profile
 
@@ -152,5 +151,5 @@ def test_killed_threads(scalene, newest_python, tmp_path):
     # One interval of each thread, and four standard errors of gaps between half an interval and one
     # and a half.
     off = INTERVAL * (threads + 4 * (true / INTERVAL / 12) ** 0.5)
-    line = json.loads(out.read_text())["files"][str(program)]["lines"][3]
+    line = truth.read_profile(out)["files"][str(program)]["lines"][3]
     assert line["n_live_mb"] == pytest.approx(true / 2**20, abs=off / 2**20)

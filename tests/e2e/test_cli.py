@@ -1,7 +1,7 @@
-"""The command line: what is said, on which stream, and the exit status.
+"""The command: what it says of a run, the exit status, and where the profile goes.
 
 Most of it needs no samples; those tests run with a library that is no agent at all, which is also
-what a Python without support looks like.
+what a Python without support looks like.  The forms of the command line are in test_cli_forms.py.
 """
 
 import json
@@ -9,92 +9,18 @@ import os
 import pty
 import signal
 import subprocess
-from pathlib import Path
 
 import pytest
 
+from command_line import NO_PROFILE, SHOW_ARGV, inert, inert_library, profile, program, run
 from conftest import ROOT
 
-SHOW_ARGV = "import sys; print(sys.argv)\n"
 BUSY = """\
 import time
 end = time.process_time() + 0.5
 while time.process_time() < end:
     sum(range(1000))
 """
-
-
-def inert_library():
-    """Some library that preloads without doing anything."""
-    for line in Path("/proc/self/maps").read_text().split("\n"):
-        if "/libc.so.6" in line or "/libc-2" in line:
-            return line.split()[-1]
-    raise AssertionError("no C library in /proc/self/maps")
-
-
-@pytest.fixture
-def run(scalene, tmp_path):
-    """Run the command in an empty directory of its own; standard input is empty."""
-
-    def run_it(*words, **options):
-        environment = {**os.environ, "COLUMNS": "80"}
-        environment.update(options.pop("env", {}))
-        options.setdefault("stdin", subprocess.DEVNULL)
-        if "input" in options:
-            del options["stdin"]
-        return subprocess.run(
-            [scalene, *words],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            universal_newlines=True,
-            cwd=options.pop("cwd", tmp_path),
-            env=environment,
-            timeout=60,
-            **options
-        )
-
-    return run_it
-
-
-@pytest.fixture
-def inert(run, newest_python):
-    """`scalene run` with an agent that never wakes up."""
-
-    def run_it(*words, **options):
-        options["env"] = {"SCALENE_AGENT": inert_library(), **options.get("env", {})}
-        return run("run", "--python", newest_python, *words, **options)
-
-    return run_it
-
-
-@pytest.fixture
-def program(tmp_path):
-    def write(text, name="prog.py"):
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-        return path
-
-    return write
-
-
-NO_PROFILE = "scalene: no profile: %s did not load the profiler (CPython 3.8 or newer is needed)\n"
-
-
-def test_version(run):
-    result = run("--version")
-    assert (result.returncode, result.stderr) == (0, "")
-    assert result.stdout == "Scalene version 3.0.0 (2026.11.15)\n"
-
-
-@pytest.mark.parametrize(
-    "words, status",
-    [([], 1), (["-h"], 0), (["--help"], 0), (["--bogus"], 1), (["--bogus", "-x"], 1)],
-)
-def test_main_help(run, words, status):
-    result = run(*words)
-    assert (result.returncode, result.stderr) == (status, "")
-    assert result.stdout.startswith("usage: scalene ")
 
 
 @pytest.mark.parametrize(
@@ -137,91 +63,10 @@ def test_help_is_coloured_on_a_terminal(scalene):
     assert b"\033" not in output_on_terminal(words, {**plain, "TERM": "xterm", "NO_COLOR": "1"})
 
 
-def test_forgotten_verb(run):
-    for words, word in [
-        (["prog.py", "-x"], "prog.py"),
-        (["-m", "mod"], "-m"),
-        (["--cpu-only", "a.py"], "a.py"),
-    ]:
-        result = run(*words)
-        assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr.startswith(
-            "Scalene: error: '%s' is not a valid command.\nDid you mean: scalene run %s\n\nusage: "
-            % (word, " ".join(words))
-        )
-
-
-def test_unknown_verb(run):
-    result = run("bogus")
-    assert (result.returncode, result.stdout) == (2, "")
-    assert result.stderr == (
-        "scalene: error: argument command: invalid choice: 'bogus' (choose from 'run', 'view', "
-        "'merge', 'on', 'off', 'snapshot', 'recover')\n"
-    )
-
-
-@pytest.mark.parametrize(
-    "words, message",
-    [
-        (
-            ["run", "--cpu", "x.py"],
-            "scalene run: error: ambiguous option: --cpu could match --cpu-only, "
-            "--cpu-percent-threshold, --cpu-sampling-rate\n",
-        ),
-        (
-            ["run", "--cpu-sampling-rate", "0", "x.py"],
-            "scalene run: error: argument --cpu-sampling-rate: must be between 0.0001 and 10 "
-            "seconds, not '0'\n",
-        ),
-        (
-            ["run", "-o"],
-            "scalene run: error: argument -o/--outfile: expected one argument\n",
-        ),
-        (
-            ["run", "x.py", "--profile-only"],
-            "scalene run: error: argument --profile-only: expected one argument; the program's own "
-            "options go after ---\n",
-        ),
-        (["merge", "--bogus"], "scalene merge: error: unrecognized arguments: --bogus\n"),
-    ],
-)
-def test_usage_errors(run, words, message):
-    result = run(*words)
-    assert (result.returncode, result.stdout, result.stderr) == (2, "", message)
-
-
 def test_options_page_is_up_to_date(run):
     page = run("--dump-options-md").stdout
     on_disk = (ROOT / "docs/options.md").read_text()
     assert page == on_disk, "run: scalene --dump-options-md > docs/options.md"
-
-
-# What cannot be run.
-
-
-def test_no_program(run):
-    result = run("run")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "Scalene: no input file specified.\n"
-
-
-def test_program_not_found(run, tmp_path):
-    result = run("run", "nope.py")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "Scalene: could not find input file %s/nope.py\n" % tmp_path.resolve()
-
-
-def test_not_a_program(run, tmp_path):
-    (tmp_path / "folder").mkdir()
-    binary = tmp_path / "binary"
-    binary.write_bytes(b"\x7fELF\x02")
-    for word, message in [
-        ("folder", "'folder' is a directory without a __main__.py"),
-        ("binary", "'binary' is not a Python program"),
-    ]:
-        result = run("run", word)
-        assert (result.returncode, result.stdout) == (1, "")
-        assert result.stderr == "scalene: %s\n" % message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root can read everything")
@@ -232,55 +77,7 @@ def test_unreadable_program(run, program):
     assert result.stderr == "scalene: cannot open 'prog.py': Permission denied\n"
 
 
-def test_no_such_interpreter(run, program):
-    program(SHOW_ARGV)
-    result = run("run", "--python", "/nonexistent/python", "prog.py")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "scalene: cannot find the interpreter '/nonexistent/python'\n"
-
-
-def test_outfile_is_a_directory(run, program, tmp_path):
-    program(SHOW_ARGV)
-    result = run("run", "-o", str(tmp_path), "prog.py")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr == "Scalene: outfile %s is a directory\n" % tmp_path
-
-
 # The program is run as it would be without us.
-
-
-@pytest.mark.parametrize(
-    "words, argv",
-    [
-        (["prog.py", "a", "-b", "--bogus"], ["prog.py", "a", "-b", "--bogus"]),
-        (["--no-browser", "--json", "--cli", "prog.py", "a"], ["prog.py", "a"]),
-        (["prog.py", "-o", "x", "a", "--cpu-only"], ["prog.py", "-o", "x", "a"]),
-        (["prog.py", "-h", "--help", "-c2", "--cpu-o"], ["prog.py", "-h", "--help", "-c2", "--cpu-o"]),
-        (["--column-width", "120", "prog.py", "a"], ["prog.py", "a"]),
-        (["prog.py", "a", "--", "--cpu-only"], ["prog.py", "a", "--", "--cpu-only"]),
-        (["prog.py", "---", "-o", "x", "--cpu-only"], ["prog.py", "-o", "x", "--cpu-only"]),
-        (["-u", "-W", "ignore", "./prog.py", "data.py"], ["./prog.py", "data.py"]),
-        (["---", "-c", SHOW_ARGV, "a", "-h"], ["-c", "a", "-h"]),
-        (["app", "a"], ["app", "a"]),
-    ],
-)
-def test_argv(inert, program, words, argv):
-    program(SHOW_ARGV)
-    program(SHOW_ARGV, "app/__main__.py")
-    result = inert(*words)
-    assert (result.returncode, result.stdout) == (0, "%r\n" % argv)
-
-
-def test_argv_of_a_module(inert, program, tmp_path):
-    program(SHOW_ARGV, "pkg/mod.py")
-    for words in (["-m", "pkg.mod", "--cpu-only", "a"], ["-mpkg.mod", "a"]):
-        result = inert(*words)
-        assert result.stdout == "%r\n" % [str(tmp_path.resolve() / "pkg/mod.py"), "a"]
-
-
-def test_program_from_stdin(inert):
-    assert inert(input=SHOW_ARGV).stdout == "['']\n"
-    assert inert("-", "a", input=SHOW_ARGV).stdout == "['-', 'a']\n"
 
 
 def test_console_script(run, program, newest_python, tmp_path):
@@ -343,34 +140,6 @@ def test_missing_agent(inert, program, tmp_path):
 # The configuration file.
 
 
-@pytest.mark.parametrize(
-    "text, message",
-    [
-        (None, "Scalene: config file 'c.yaml' not found.\n"),
-        ("- a\n", "Scalene: config file must contain a YAML mapping (got list)\n"),
-        (
-            "gpu: sometimes\n",
-            "scalene: config file 'c.yaml', line 1: gpu: invalid bool value: 'sometimes'\n",
-        ),
-    ],
-)
-def test_bad_config(inert, program, text, message):
-    program(SHOW_ARGV)
-    if text is not None:
-        program(text, "c.yaml")
-    result = inert("-c", "c.yaml", "prog.py")
-    assert (result.returncode, result.stdout, result.stderr) == (1, "", message)
-
-
-def test_invalid_yaml(inert, program):
-    program(SHOW_ARGV)
-    program("a: [1\nb: 2\n", "c.yaml")
-    result = inert("-c", "c.yaml", "prog.py")
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.startswith("Scalene: invalid YAML in config file: ")
-    assert result.stderr.count("\n") == 1
-
-
 def test_config_with_unknown_key(inert, program):
     program("import os; print(os.environ.get('JAX_DISABLE_JIT'))")
     program("disable_jit: true\nbogus: 1\n", "c.yaml")
@@ -405,14 +174,6 @@ def test_view_empty(run, program):
 
 
 # With the agent.
-
-
-@pytest.fixture
-def profile(run, newest_python):
-    def run_it(*words, **options):
-        return run("run", "--python", newest_python, *words, **options)
-
-    return run_it
 
 
 SAVED = """
@@ -474,16 +235,57 @@ def test_profile_survives_a_crash(profile, program, tmp_path):
     assert json.loads((tmp_path / "scalene-profile.json").read_text())["files"]
 
 
-def test_nothing_sampled(profile, program, tmp_path):
+EMPTY = "Scalene: The specified code did not run for long enough to profile.\n"
+
+
+@pytest.mark.parametrize(
+    "options, hint",
+    [
+        (
+            [],
+            "By default, Scalene only profiles code in the file executed and its subdirectories.\n"
+            "To track the time spent in all files, use the `--profile-all` option.\n",
+        ),
+        (
+            ["--profile-all", "--profile-only", "nothing"],
+            "The patterns used in `--profile-only` or `--profile-exclude` may be filtering out too "
+            "many files.\n",
+        ),
+        (
+            ["--profile-all"],
+            "Scalene can only profile code that runs for at least one second or allocates at least "
+            "10MB.\n",
+        ),
+    ],
+    ids=["default", "patterns", "all"],
+)
+def test_nothing_sampled(profile, program, tmp_path, options, hint):
     program("import os; os._exit(3)")
-    result = profile("--off", "prog.py")
-    assert result.returncode == 3
-    assert result.stderr == (
-        "Scalene: The specified code did not run for long enough to profile.\n"
-        "By default, Scalene only profiles code in the file executed and its subdirectories.\n"
-        "To track the time spent in all files, use the `--profile-all` option.\n"
-    )
+    result = profile("--off", *options, "prog.py")
+    assert (result.returncode, result.stdout, result.stderr) == (3, "", EMPTY + hint)
     assert (tmp_path / "scalene-profile.json").read_text() == "{}\n"
+
+
+@pytest.mark.parametrize(
+    "value, words, window",
+    [
+        ("262144", [], 1 << 18),
+        ("262144", ["--allocation-sampling-window", "4194304"], 1 << 22),
+        ("262144", ["-c", "window.yaml"], 1 << 24),
+        ("0", [], 1 << 20),
+        ("-5", [], 1 << 20),
+        ("many", [], 1 << 20),
+    ],
+)
+def test_sampling_window_of_the_environment(profile, program, tmp_path, value, words, window):
+    """The command line and the file overrule it, and what is no number of bytes counts for nothing.
+    At first a sixty-fourth of the window lies between two samples; it may have become more."""
+    program("kept = [bytes(1000) for _ in range(2000)]\n")
+    program("allocation-sampling-window: 16777216\n", "window.yaml")
+    result = profile(*words, "prog.py", env={"SCALENE_ALLOCATION_SAMPLING_WINDOW": value})
+    assert result.returncode == 0
+    found = json.loads((tmp_path / "scalene-profile.json").read_text())["sampling"]
+    assert 1 <= found["memory_interval_mb"] * (1 << 20) / (window / 64) < 4
 
 
 def test_off(profile, program, tmp_path):

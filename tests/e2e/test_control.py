@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from conftest import PYTHONS, ROOT
-from truth import PROGRAMS, Run, launch
+from truth import PROGRAMS, Run, launch, read_profile
 
 
 def function_names(profile):
@@ -204,10 +204,10 @@ def test_snapshot(scalene, newest_python, tmp_path, whose):
     result = run_command(scalene, "snapshot", "--pid", asked, "-o", "now.txt", cwd=tmp_path)
     assert (result.returncode, result.stdout) == (0, "")
     assert "Scalene: profile saved to now.json\n" in result.stderr
-    now = json.loads((tmp_path / "now.json").read_text())
+    now = read_profile(tmp_path / "now.json")
     rest, _ = launcher.communicate("go\n", timeout=60)
     assert (launcher.returncode, rest) == (0, "done\n")
-    end = json.loads((tmp_path / "end.json").read_text())
+    end = read_profile(tmp_path / "end.json")
     assert function_names(now) == {"early"} and function_names(end) == {"early", "late"}
     for key in ("program", "args", "filename", "entrypoint_dir", "start_time_absolute"):
         assert now[key] == end[key]
@@ -249,7 +249,7 @@ def test_interval_profile_is_always_complete(scalene, newest_python, tmp_path):
     totals = []
     while launcher.poll() is None:
         if outfile.exists():
-            totals.append(json.loads(outfile.read_text())["total_time_sec"])
+            totals.append(read_profile(outfile)["total_time_sec"])
     launcher.communicate()
     assert launcher.returncode == 0
     assert len(set(totals)) >= 3 and totals == sorted(totals)

@@ -1,11 +1,11 @@
 """Whatever fails inside the agent: the program is unharmed, and what is missing is said."""
 
-import json
 import os
 import subprocess
 
 import pytest
 from conftest import BUILD, PYTHONS
+from truth import read_profile
 
 PROGRAM = """
 import os, sys, threading, time
@@ -50,7 +50,7 @@ def run(scalene, python, tmp_path, fault):
         text=True,
     )
     assert (result.returncode, result.stdout) == (3, "7\n"), result.stderr
-    return result.stderr, json.loads(out.read_text()) if out.exists() else None
+    return result.stderr, read_profile(out) if out.exists() else None
 
 
 @pytest.mark.parametrize("fault", NO_RECORDING)

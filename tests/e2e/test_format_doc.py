@@ -27,19 +27,25 @@ def documented():
     return fields
 
 
+def is_active(line):
+    """By what the original says of it, which is always there; and by waits that were not charged."""
+    return any(line[key] for key in line if key.startswith("n_") or key.endswith("samples")) or line.get("waits")
+
+
 def written():
-    """The same from the golden profile."""
+    """The same from the golden profile, where lines are those with activity; its functions; its other lines."""
     profile = json.loads((ROOT / "tests/golden/basic.json").read_text(encoding="utf-8"))
     files = list(profile["files"].values())
     lines = [line for file in files for line in file["lines"]]
     functions = [function for file in files for function in file["functions"]]
     frames = [frame for frames, _ in profile["combined_stacks"] for frame in frames]
-    waits = [owner["waits"] for owner in [profile, *lines, *functions]]
-    assert lines and functions and frames
+    active = [line for line in lines if is_active(line)]
+    waits = [owner["waits"] for owner in [profile, *active, *functions]]
+    assert active and functions and frames
     return {
         "Top level": [profile],
         "File": files,
-        "Line": lines,
+        "Line": active,
         "Waits": [{**wait_causes(), **one} for one in waits],
         "Untraced": [profile["untraced"]],
         "Memory": [profile["memory_total"], profile["memory_untraced"]],
@@ -51,11 +57,11 @@ def written():
         "Processes": profile["processes"],
         "Resident": [process["memory"] for process in profile["processes"] if process["memory"]],
         "Threads": profile["threads"],
-    }, functions
+    }, functions, [line for line in lines if not is_active(line)]
 
 
 def test_every_key_once_and_no_other():
-    objects, _ = written()
+    objects, _, _ = written()
     tables = documented()
     assert list(tables) == ["Top level", "File", "Line", "Waits", "Untraced", "Memory", "Stacks", "Timeline",
                             "Losses", "Overhead", "Sampling", "Processes", "Resident", "Threads"]
@@ -72,9 +78,18 @@ def test_wait_causes_mean_what_their_table_says():
 
 
 def test_functions_lack_what_only_lines_have():
-    objects, functions = written()
+    objects, functions, _ = written()
     line = set(objects["Line"][0])
     only_lines = {key for key in line if key.startswith(("start_", "end_"))}
     assert len(only_lines) == 6
     for function in functions:
         assert set(function) == line - only_lines
+
+
+def test_quiet_lines_have_the_original_keys_alone():
+    _, _, quiet = written()
+    rows = (ROOT / "docs/format.md").read_text(encoding="utf-8").split("## Line\n")[1].split("\n## ")[0]
+    original = set(re.findall(r"^\| `(\w+)` \| \|", rows, re.MULTILINE))
+    assert quiet and len(original) > 20
+    for line in quiet:
+        assert set(line) == original

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import truth
-from conftest import SOME_PYTHONS, version_of
+from conftest import SOME_PYTHONS, version_of, with_packages
 
 LEAK = re.compile(r"#: leak\b")
 FAINT = re.compile(r"#: faint leak\b")
@@ -196,14 +196,14 @@ def test_leak_detector_can_be_turned_off(scalene, newest_python, tmp_path):
 # ---- with packages from PyPI ----
 
 
+@with_packages("sqlalchemy", "flask", "requests")
 def test_imports_are_no_leak(scalene, package_python, tmp_path):
     """They are most of what a command-line tool does, and of a service that then waits."""
-    python = package_python("sqlalchemy, flask, requests")
     path = tmp_path / "tool.py"
     path.write_text("import argparse, json, logging\nimport sqlalchemy.orm, flask, requests\n"
                     "import time\ntime.sleep(4)\nprint('hello')\n")
     for options in [], ["--profile-all"]:
-        profile = profile_of(scalene, python, path, tmp_path, *options)
+        profile = profile_of(scalene, package_python, path, tmp_path, *options)
         assert profile["elapsed_time_sec"] > 4
         assert suspects(profile) == {}
 
@@ -220,7 +220,7 @@ def cpu():
     return jsonify(t=t)
 @app.route("/leak")
 def leak():
-    CACHE.append(bytearray(20000)); return str(len(CACHE))  #: leak
+    CACHE.append(bytearray(60000)); return str(len(CACHE))  #: leak
 @app.route("/native")
 def native():
     return hashlib.pbkdf2_hmac("sha256", b"x", b"y", 3000).hex()
@@ -231,12 +231,12 @@ server.serve_forever()
 """
 
 
+@with_packages("flask")
 def test_a_leak_of_a_web_service(scalene, package_python, tmp_path):
-    python = package_python("flask")
     path = tmp_path / "service.py"
     path.write_text(FLASK)
     outfile = tmp_path / "profile.json"
-    command = [scalene, "run", "--python", python, "-o", str(outfile), str(path)]
+    command = [scalene, "run", "--python", package_python, "-o", str(outfile), str(path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, encoding="utf-8") as service:
         try:
             url = "http://127.0.0.1:%d/" % int(service.stdout.readline())
@@ -247,5 +247,5 @@ def test_a_leak_of_a_web_service(scalene, package_python, tmp_path):
                         assert answer.status == 200
         finally:
             service.send_signal(signal.SIGTERM)
-    profile = json.loads(outfile.read_text())
+    profile = truth.read_profile(outfile)
     assert set(suspects(profile)) == marked(path, LEAK)

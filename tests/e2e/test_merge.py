@@ -1,11 +1,10 @@
 """`scalene merge`: profiles of real runs, added up."""
 
-import json
 import subprocess
 
 import pytest
 
-from truth import cpu, launch
+from truth import cpu, launch, read_profile
 
 PROGRAM = """\
 import sys, time
@@ -49,7 +48,7 @@ def test_two_runs(run, profiles, tmp_path):
     assert "Scalene: profile saved to c.json\n" in result.stderr
     note = "%s changed between the runs: its newest source is shown" % program
     assert "scalene: %s\n" % note in result.stderr
-    merged = json.loads((tmp_path / "c.json").read_text())
+    merged = read_profile(tmp_path / "c.json")
     assert merged["notes"] == [note]
 
     def near(value):

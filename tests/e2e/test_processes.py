@@ -3,7 +3,6 @@
 By default on the oldest, a middle and the newest interpreter; SCALENE_ALL_PYTHONS=1: on all.
 """
 
-import json
 import os
 import re
 import shutil
@@ -19,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from conftest import PYTHONS
-from truth import SAMPLING_RATE, TICK, cpu
+from truth import SAMPLING_RATE, TICK, cpu, read_profile
 
 PROGRAMS = Path(__file__).resolve().parent / "programs_processes"
 TREE = PROGRAMS / "tree.py"
@@ -87,7 +86,7 @@ def run(scalene, python, directory, *words, options=(), status=0, **named):
         **named
     )
     assert done.returncode == status, done.stdout + done.stderr
-    return Tree(json.loads(profile.read_text()), done.stdout, done.stderr)
+    return Tree(read_profile(profile), done.stdout, done.stderr)
 
 
 def run_way(scalene, python, directory, way, *words, **named):
@@ -218,7 +217,7 @@ def test_interrupted_waiting_for_a_daemon(scalene, newest_python, tmp_path):
         launcher.communicate(timeout=30)
         # The program having ended, it is the launcher's own: it dies of it, with the profile written.
         assert launcher.returncode == -signal.SIGTERM
-        assert [row["running"] for row in json.loads(profile.read_text())["processes"]] == [
+        assert [row["running"] for row in read_profile(profile)["processes"]] == [
             False, False, True
         ]
     finally:
@@ -265,9 +264,9 @@ def test_interval_profiles_have_all_processes(scalene, newest_python, tmp_path):
     counts = []
     while launcher.poll() is None:
         if profile.exists():
-            rows = json.loads(profile.read_text()).get("processes", [])
+            rows = read_profile(profile).get("processes", [])
             counts.append(sum(row["count"] for row in rows))
-    rows = json.loads(profile.read_text())["processes"]
+    rows = read_profile(profile)["processes"]
     assert sum(row["count"] for row in rows) == 301
     assert counts == sorted(counts)
     assert len(set(counts)) > 1
@@ -310,7 +309,7 @@ def run_many(scalene, python, directory, forks, execs):
         assert os.listdir(temporary) == []
     finally:
         shutil.rmtree(temporary)
-    return json.loads(profile.read_text()), peak_kb / 1024, most_files, most_bytes
+    return read_profile(profile), peak_kb / 1024, most_files, most_bytes
 
 
 @pytest.mark.stress
@@ -368,7 +367,7 @@ def test_gunicorn(scalene, tmp_path):
         with urllib.request.urlopen("http://%s%s" % (address, path), timeout=30) as answer:
             assert answer.read() == b"done"
     launcher.communicate(timeout=30)
-    tree = Tree(json.loads(profile.read_text()), "", said)
+    tree = Tree(read_profile(profile), "", said)
     assert_all_work_is_there(tree, 3)
     workers = [row for row in tree.rows if row["ppid"] == tree.program["pid"]]
     assert len(workers) == 2

@@ -1,12 +1,13 @@
 """The launcher is killed: the program goes on, and its profile is not lost."""
 
-import json
 import os
 import select
 import signal
 import subprocess
 
 import pytest
+
+from truth import read_profile
 
 PROGRAM = """\
 import os, sys, time
@@ -28,7 +29,7 @@ sys.exit(7)
 
 
 def function_names(path):
-    profile = json.loads(path.read_text())
+    profile = read_profile(path)
     return {
         function["line"]
         for file in profile["files"].values()
@@ -145,7 +146,7 @@ def test_launcher_killed(recovery):
     assert (result.returncode, result.stdout) == (0, "")
     assert "Scalene: profile saved to %s\n" % outfile.name in result.stderr
     assert function_names(outfile) == {"before", "after"}
-    profile = json.loads(outfile.read_text())
+    profile = read_profile(outfile)
     assert profile["program"] == str(recovery.directory / "prog.py")
     assert profile["args"] == ["prog.py", "argument"]
     assert profile["processes"][0]["exit_status"] == 7

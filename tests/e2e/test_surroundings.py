@@ -1,7 +1,6 @@
 """Odd places to run in: restricted containers, strange paths, inherited settings, privileged children."""
 
 import ctypes
-import json
 import os
 import shutil
 import stat
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import BUILD
+from truth import read_profile
 
 WORK = """
 import time
@@ -29,7 +29,7 @@ def run(scalene, python, directory, code, **options):
     result = subprocess.run(
         [scalene, "run", "--python", python, "-o", str(out), str(program)], **options
     )
-    return result, json.loads(out.read_text()) if out.exists() else None
+    return result, read_profile(out) if out.exists() else None
 
 
 def assert_profiled(profile):

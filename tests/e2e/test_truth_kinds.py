@@ -5,6 +5,7 @@ import subprocess
 import pytest
 
 import truth
+from conftest import pythons_with, version_of, with_packages
 
 LEAST_SHARE = 0.95
 
@@ -74,19 +75,26 @@ def for_a_second(callback):
 """
 
 
-@pytest.mark.parametrize("callback", ["function", "Point"])
-def test_compiled_code_that_calls_python_now_and_then(scalene, package_python, tmp_path, callback):
-    """Cython's code works on objects in the interpreter, and makes 300 calls where it does 30,000 rounds."""
-    python = package_python("Cython")
-    (tmp_path / "compiled.pyx").write_text(COMPILED)
-    built = subprocess.run([python, "-m", "Cython.Build.Cythonize", "-3", "-i", "compiled.pyx"], cwd=str(tmp_path),
-                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
+@pytest.fixture(scope="module", params=pythons_with("Cython", "setuptools"), ids=version_of)
+def compiled(request, tmp_path_factory):
+    """An interpreter, and the directory with the module that was compiled for it."""
+    directory = tmp_path_factory.mktemp("compiled")
+    (directory / "compiled.pyx").write_text(COMPILED)
+    built = subprocess.run([request.param, "-m", "Cython.Build.Cythonize", "-3", "-i", "compiled.pyx"],
+                           cwd=str(directory), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8")
     if "Python.h: No such file" in built.stdout:
         pytest.skip("no headers to compile against")
     assert built.returncode == 0, built.stdout
-    program = tmp_path / "program.py"
+    return request.param, directory
+
+
+@pytest.mark.parametrize("callback", ["function", "Point"])
+def test_compiled_code_that_calls_python_now_and_then(scalene, compiled, callback):
+    """Cython's code works on objects in the interpreter, and makes 300 calls where it does 30,000 rounds."""
+    python, directory = compiled
+    program = directory / ("%s.py" % callback)
     program.write_text(CALLING_BACK % callback + "for_a_second(%s)\n" % callback)
-    run = truth.Run(program, *truth.launch(scalene, python, [program], tmp_path))
+    run = truth.Run(program, *truth.launch(scalene, python, [program], directory))
     assert truth.cpu(run.marked[callback]) == pytest.approx(1, rel=0.3)
     entry = run.marked[callback]
     assert entry["cpu_native_sec"] / truth.cpu(entry) >= 0.93 - 2 * truth.standard_error(0.93, truth.samples(entry))
@@ -101,15 +109,16 @@ for _ in range(2):
 """
 
 
+@with_packages("black")
 def test_black(scalene, package_python, tmp_path):
     """Compiled by mypyc.  What is left to Python, a fifth, is what dataclasses generate: it has stacks of its own."""
-    python = package_python("black.brackets")
-    found = subprocess.check_output([python, "-c", "import black.brackets; print(black.brackets.__file__)"], text=True)
+    where = "import black.brackets; print(black.brackets.__file__)"
+    found = subprocess.check_output([package_python, "-c", where], text=True)
     if not found.strip().endswith(".so"):
         pytest.skip("black is not compiled there")
     program = tmp_path / "program.py"
     program.write_text(BLACK)
-    run = truth.Run(program, *truth.launch(scalene, python, [program], tmp_path))
+    run = truth.Run(program, *truth.launch(scalene, package_python, [program], tmp_path))
     hits = in_python = 0
     for frames, count in run.profile["combined_stacks"]:
         if any(frame["filename_or_module"] == str(program) and frame["line"] == 6 for frame in frames):
@@ -143,15 +152,15 @@ gevent.joinall([gevent.spawn(worker, i) for i in range(20)] + [gevent.spawn(deep
 """
 
 
+@with_packages("gevent")
 def test_greenlets(scalene, package_python, tmp_path):
     """Each has a root of its own: their stacks are not taken for broken ones.
 
     A sample in the middle of a switch from one to the other may find no stack.
     """
-    python = package_python("gevent")
     program = tmp_path / "program.py"
     program.write_text(GREENLETS)
-    run = truth.Run(program, *truth.launch(scalene, python, ["--cpu-only", program], tmp_path))
+    run = truth.Run(program, *truth.launch(scalene, package_python, ["--cpu-only", program], tmp_path))
     entry = run.marked["crunch"]
     assert sum(loss["count"] for loss in run.profile["losses"]) <= 0.01 * run.profile["n_samples"]
     assert entry["n_samples"] > 100

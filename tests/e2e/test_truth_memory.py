@@ -1,6 +1,5 @@
 """Memory figures against programs that know what they allocate, on every interpreter."""
 
-import json
 import subprocess
 from pathlib import Path
 
@@ -297,7 +296,7 @@ def test_killed_programs_keep_their_figures(scalene, newest_python, tmp_path):
         [scalene, "run", "--memory", "--python", newest_python, "-o", str(out), str(program)],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=60,
     )
-    entry = json.loads(out.read_text())["files"][str(program)]["lines"][1]
+    entry = truth.read_profile(out)["files"][str(program)]["lines"][1]
     assert entry["n_live_mb"] == pytest.approx(50000 * 1033 / (1 << 20), rel=0.15)
 
 

@@ -127,7 +127,7 @@ def test_server_is_idle_between_requests(scalene, python, tmp_path):
             time.sleep(0.15)
         ask(port, "end")
         assert server.wait(timeout=20) == 0, server.stderr.read()
-    profile = truth.json.loads(outfile.read_text())
+    profile = truth.read_profile(outfile)
     run = truth.Run(PROGRAMS / "server.py", "", profile)
     slack = 0.1 * profile["elapsed_time_sec"] + starved(run)
     assert run.marked["nap"]["system_sec"] == pytest.approx(0.05 * naps, abs=slack)

@@ -1,11 +1,11 @@
 """A CPython that this version has no layout for: totals and a clear word, never garbage."""
 
-import json
 import os
 import subprocess
 
 import pytest
 from conftest import BUILD, PYTHONS
+from truth import read_profile
 
 PROGRAM = """
 import time
@@ -46,7 +46,7 @@ def test_unknown_python(scalene, shared_python, tmp_path):
         text=True,
     )
     assert (result.returncode, result.stdout) == (0, "done\n")
-    profile = json.loads(out.read_text())
+    profile = read_profile(out)
     notes = " ".join(profile["notes"])
     assert "3.99 is not known" in notes and "CPU totals only" in notes
     assert "3.99 is not known" in result.stderr

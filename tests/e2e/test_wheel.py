@@ -1,7 +1,6 @@
 """`pip install .`: one wheel for every Python, with which both ways to start the command work."""
 
 import importlib.util
-import json
 import os
 import re
 import subprocess
@@ -11,6 +10,7 @@ import zipfile
 import pytest
 
 from conftest import PYTHONS, ROOT, version_of
+from truth import read_profile
 
 pytestmark = [
     pytest.mark.stress,
@@ -124,7 +124,7 @@ def test_run_uses_the_venvs_interpreter(venv, way, tmp_path):
     result = run(*start, "run", "-o", profile, program, check=False, cwd=str(tmp_path))
     assert result.returncode == 7, result.stderr
     assert result.stdout.strip() == str(venv.parent)
-    lines = json.loads(profile.read_text())["files"][str(program)]["lines"]
+    lines = read_profile(profile)["files"][str(program)]["lines"]
     hot = max(lines, key=lambda line: line["n_cpu_percent_c"] + line["n_cpu_percent_python"])
     assert "sum(range" in hot["line"] or "process_time" in hot["line"]
 

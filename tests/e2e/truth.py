@@ -28,6 +28,29 @@ def unescape(text):
     return re.sub(r"\\u00(26|3c|3e)", lambda found: chr(int(found.group(1), 16)), text)
 
 
+# What a line without any activity has of our keys, which are left out there.
+QUIET = {
+    **dict.fromkeys(["cpu_native_sec", "cpu_python_sec", "system_sec", "n_samples", "half_width_percent"], 0),
+    **dict.fromkeys(["n_alloc_count", "n_alloc_samples", "n_alloc_total_mb", "n_copy_mb"], 0),
+    **dict.fromkeys(["n_live_at_peak_mb", "n_live_mb", "half_width_copy_mb", "half_width_live_mb"], 0),
+    **dict.fromkeys(["half_width_malloc_mb", "half_width_peak_mb"], 0),
+    "live_samples": [],
+    "native_library": None,
+    "waits": {},
+}
+
+
+def complete(entry):
+    """An object of a profile; if it is a line, with all keys."""
+    return {**QUIET, **entry} if "lineno" in entry else entry
+
+
+def read_profile(path):
+    """A profile from its file."""
+    with open(path, encoding="utf-8") as stream:
+        return json.load(stream, object_hook=complete)
+
+
 def cpu(entry):
     """CPU seconds of a line, a function or a file."""
     return entry["cpu_python_sec"] + entry["cpu_native_sec"]
@@ -138,8 +161,7 @@ def launch(scalene, python, words, directory, text=""):
         encoding="utf-8",
     )
     assert result.returncode == 0, result.stdout + result.stderr
-    with open(outfile, encoding="utf-8") as stream:
-        return result.stdout, json.load(stream)
+    return result.stdout, read_profile(outfile)
 
 
 @functools.lru_cache(maxsize=None)

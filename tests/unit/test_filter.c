@@ -94,6 +94,18 @@ static void tools(void **state)
     assert_false(filter_is_tool(&filter, "/v/lib/python3.12/site-packages/x/black/x.py"));
     assert_false(filter_is_tool(&filter, "/src/blacker/x.py"));
     assert_false(filter_is_tool(&filter, "<frozen black>"));
+    /* The script that starts it is nobody's, also in an environment inside the project. */
+    static const char command[] = "/home/u/proj/.venv/bin/tidy";
+    const struct filter_config config = {
+        .directory = "/home/u/proj", .tool = "black", .script = command, .script_is_command = true};
+    filter_init(&filter, &config);
+    assert_true(filter_is_tool(&filter, command));
+    assert_false(traces(config, command));
+    assert_true(traces(config, "/home/u/proj/.venv/bin/other"));
+    assert_true(
+        traces(WITH(.script = command, .script_is_command = true, .profile_all = true), command));
+    assert_true(traces(WITH(.script = command, .script_is_command = true, .profile_only = "tidy"),
+                       command));
     filter_init(&filter, &WITH(.directory = "/home/u/proj", .tool = "json"));
     assert_false(filter_is_tool(&filter, "/usr/lib/python3.12/json/tool.py"));
     filter_init(&filter, &WITH(.directory = "/home/u/proj"));

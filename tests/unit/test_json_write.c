@@ -158,6 +158,45 @@ static void shape_and_escapes(void **state)
     profile_release(&profile);
 }
 
+/* Lines with anything at all, and functions, have all keys; others the original's. */
+static void quiet_lines_have_fewer_keys(void **state)
+{
+    enum { QUIET, TIMED, WAITED, ALLOCATED, COPIED, LEFT, LINES };
+    struct profile profile;
+    struct profile_line lines[LINES] = {0}, function = {.lineno = 1};
+    for (uint32_t i = 0; i < LINES; i++)
+        lines[i].lineno = i + 1;
+    lines[TIMED].time.system_sec = 1e-9;
+    lines[WAITED].time.wait_sec[WAIT_CAUSES - 1] = 1e-9;
+    lines[ALLOCATED].memory.total_mb = 1e-9;
+    lines[COPIED].memory.copied_mb = 1e-9;
+    lines[LEFT].memory.live_mb = 1e-9;
+    profile_init(&profile);
+    struct profile_file file = {.name = intern_cstr(&profile.strings, "a.py"),
+                                .lines = lines,
+                                .line_count = LINES,
+                                .functions = &function,
+                                .function_count = 1};
+    profile.files = &file;
+    profile.file_count = 1;
+    json_t *root = written(&profile);
+    json_t *out = json_object_get(json_object_get(root, "files"), "a.py");
+    json_t *written_lines = json_object_get(out, "lines");
+    size_t all = json_object_size(json_array_get(written_lines, TIMED));
+    for (size_t i = 0; i < LINES; i++) {
+        const json_t *line = json_array_get(written_lines, i);
+        assert_int_equal(json_integer_value(json_object_get(line, "lineno")), i + 1);
+        assert_non_null(json_object_get(line, "n_peak_mb"));
+        assert_int_equal(!json_object_get(line, "n_live_mb"), i == QUIET);
+        assert_int_equal(!json_object_get(line, "waits"), i == QUIET);
+        assert_true(i == QUIET ? json_object_size(line) < all : json_object_size(line) == all);
+    }
+    const json_t *only = json_array_get(json_object_get(out, "functions"), 0);
+    assert_int_equal(json_object_size(only), all - 6); /* no regions */
+    json_decref(root);
+    profile_release(&profile);
+}
+
 static void stacks_alike_are_one(void **state)
 {
     struct profile profile;
@@ -200,9 +239,12 @@ static void all_wait_causes_have_a_name(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty_is_an_empty_object),    cmocka_unit_test(numbers_read_back),
-        cmocka_unit_test(shape_and_escapes),           cmocka_unit_test(stacks_alike_are_one),
+        cmocka_unit_test(empty_is_an_empty_object),
+        cmocka_unit_test(numbers_read_back),
+        cmocka_unit_test(shape_and_escapes),
+        cmocka_unit_test(stacks_alike_are_one),
         cmocka_unit_test(all_wait_causes_have_a_name),
+        cmocka_unit_test(quiet_lines_have_fewer_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -233,6 +233,33 @@ static void console_scripts(void **state)
          work);
 }
 
+static void assert_tool(const char *name, const char *text, const char *expected)
+{
+    struct target target;
+    char *path = mem_format("bin/%s", name);
+    put(path, text, 0755);
+    struct target_config config = config_for(WORDS(name));
+    resolve(&target, &config);
+    assert_string_equal(target.tool, expected);
+    target_release(&target);
+    free(path);
+}
+
+/* What installers write names the package; a script that does its work itself is the user's. */
+static void tools(void **state)
+{
+#define HEAD "#!/usr/bin/env python3\nimport re\nimport sys\n"
+    assert_tool("tidy", HEAD "from black.cli import main\nsys.exit(main())\n", "black");
+    assert_tool("work", HEAD "import numpy\nprint(numpy.zeros(3))\n", "");
+    struct buf text = {0};
+    buf_str(&text, HEAD "import numpy\n");
+    for (int i = 0; i < 100; i++)
+        buf_str(&text, "numpy.zeros(3)\n");
+    buf_str(&text, "sys.exit(0)\n");
+    assert_tool("long-work", text.data, "");
+    buf_release(&text);
+}
+
 static void chosen_interpreter(void **state)
 {
     struct target target;
@@ -287,9 +314,13 @@ static void not_programs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scripts),         cmocka_unit_test(interpreter_flags),
-        cmocka_unit_test(modules),         cmocka_unit_test(code_and_stdin),
-        cmocka_unit_test(console_scripts), cmocka_unit_test(chosen_interpreter),
+        cmocka_unit_test(scripts),
+        cmocka_unit_test(interpreter_flags),
+        cmocka_unit_test(modules),
+        cmocka_unit_test(code_and_stdin),
+        cmocka_unit_test(tools),
+        cmocka_unit_test(console_scripts),
+        cmocka_unit_test(chosen_interpreter),
         cmocka_unit_test(not_programs),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

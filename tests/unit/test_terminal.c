@@ -49,6 +49,16 @@ static struct profile load_golden(const char *name)
     return profile;
 }
 
+/* Of real runs, recorded with --reduced-profile --no-stacks; stacks of memory, which the terminal
+ * does not show, are taken out. */
+#define REAL(name, width)                                                                          \
+    {                                                                                              \
+        "real/" name ".json", "real/" name "_" #width ".txt",                                      \
+        {                                                                                          \
+            .columns = width, .cpu_percent_threshold = 1                                           \
+        }                                                                                          \
+    }
+
 static const struct {
     const char *profile, *name;
     struct terminal_options options;
@@ -68,6 +78,16 @@ static const struct {
     {"view_memory.json",
      "view_memory_120_color_ascii.txt",
      {.columns = 120, .color = true, .ascii = true, .cpu_percent_threshold = 1}},
+    REAL("cpu", 80),
+    REAL("cpu", 160),
+    REAL("processes", 80),
+    REAL("processes", 160),
+    REAL("server", 80),
+    REAL("server", 160),
+    REAL("memory", 80),
+    REAL("memory", 160),
+    REAL("tool", 80),
+    REAL("tool", 160),
 };
 
 static void test_golden(void **state)
@@ -156,6 +176,7 @@ static void test_every_width(void **state)
     (void)state;
     check_every_width("view_basic.json");
     check_every_width("view_memory.json");
+    check_every_width("real/server.json");
 }
 
 /* However many figures there are, two fifths of the terminal are code. */
@@ -200,6 +221,7 @@ static void test_round_trip(void **state)
     (void)state;
     check_round_trip("view_basic.json");
     check_round_trip("view_memory.json");
+    check_round_trip("real/server.json");
 }
 
 static struct buf render(const char *json, struct terminal_options options)
@@ -323,6 +345,18 @@ static void test_width(void **state)
                          cases[i].width);
 }
 
+static void test_units_stay_with_their_numbers(void **state)
+{
+    (void)state;
+    static const char text[] = "peak 40 MB, then 7.5 GB, 3 Mice and 9 TB";
+    struct buf out = {0};
+    struct screen screen = {.out = &out, .columns = 8};
+    screen_wrapped(&screen, STYLE_PLAIN, text, 0);
+    screen_newline(&screen);
+    assert_string_equal(out.data, "peak\n40 MB,\nthen\n7.5 GB,\n3 Mice\nand 9 TB\n");
+    buf_release(&out);
+}
+
 static void check_cut(const char *text, int room, const char *wanted)
 {
     struct buf out = {0};
@@ -403,8 +437,9 @@ int main(void)
         cmocka_unit_test(test_empty),         cmocka_unit_test(test_hot_lines),
         cmocka_unit_test(test_threshold),     cmocka_unit_test(test_holes),
         cmocka_unit_test(test_files_by_time), cmocka_unit_test(test_hostile_text),
-        cmocka_unit_test(test_width),         cmocka_unit_test(test_cut),
-        cmocka_unit_test(test_format),        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_width),         cmocka_unit_test(test_units_stay_with_their_numbers),
+        cmocka_unit_test(test_cut),           cmocka_unit_test(test_format),
+        cmocka_unit_test(test_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,7 +68,9 @@ void kin_leave(const struct thread *thread, uint64_t cpu_ns)
         atomic_fetch_add(&family->left_ns, cpu_ns);
         return;
     }
-    place(family, thread->random % count, cpu_ns);
+    /* Of a thread that was never sampled it is its number, times a constant: odd, and random only
+     * in its upper bits. */
+    place(family, (thread->random >> 16) % count, cpu_ns);
     if (atomic_load_explicit(&family->left_ns, memory_order_relaxed))
         place_left(family);
 }

@@ -82,6 +82,9 @@ struct thread {
     /* (own) of calls that we stand in front of, which the handler may interrupt */
     struct known_stack known_stacks[KNOWN_STACKS];
     struct py_frame memory_frames[PY_FRAMES_MAX];
+    bool allocates_for_others; /* at its last allocation no frame was traced */
+    uint32_t starter_line;     /* owner.h: that its starter waited for when last seen, 0: none */
+    uint64_t starter_cpu_ns;   /* the starter's clock then */
 
     unsigned index; /* of the entry, for threads_at() */
 };

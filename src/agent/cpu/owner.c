@@ -2,6 +2,12 @@
 
 #include "agent/core/agent.h"
 #include "agent/cpu/tick.h"
+#include "agent/waits/cause.h"
+#include "agent/waits/look.h"
+#include "os/os.h"
+
+/* Of looking at a thread, in frames of a stack: two clocks, and perhaps a file of the system's. */
+enum { LOOK_COST = 10, LOOK_WAIT_COST = 90 };
 
 /* The thread that was last seen in a native call with a traced line. */
 static _Atomic(struct thread *) last_in_native;
@@ -57,6 +63,52 @@ uint32_t owner_of_native(const struct thread *thread)
     return tables_node(&agent.tables, thread->birth_node, frame, 0, 0, 0);
 }
 
+/* Its innermost frame is the user's: does it wait there, and not for its turn? */
+static bool waits_in_call(const struct thread *starter, struct look *look)
+{
+    int fd = -1;
+    return agent.layout.calls[look->leaf_opcode] != PY_CALL_NONE &&
+           look_wait(starter, &fd, false, look) &&
+           !(look->knows_wait && cause_is_turn(&look->wait, look->tstate));
+}
+
+/*
+ * Look at where the starter is now.  Inside of library code, it is not done with what its line
+ * called; in the user's own code nobody works for it, unless it waits.  When it cannot be told,
+ * what was known stays.  Returns the cost.
+ */
+static uint32_t see_starter(struct thread *thread, const struct thread *starter, uint64_t cpu_ns)
+{
+    struct look look;
+    if (!look_begin(starter, &look))
+        return LOOK_COST;
+    look_stack(&look, thread->memory_frames);
+    uint32_t line = look.node ? tables_traced(&agent.tables, look.node) : 0;
+    bool is_users = line && line == look.node;
+    bool is_owner = !is_users || waits_in_call(starter, &look);
+    if (look.node && look_held(starter, cpu_ns)) {
+        thread->starter_line = is_owner ? line : 0;
+        thread->starter_cpu_ns = cpu_ns;
+    }
+    return LOOK_COST + look.frames + (look.knows_wait ? LOOK_WAIT_COST : 0);
+}
+
+uint32_t owner_of_allocation(struct thread *thread, uint32_t *frames)
+{
+    const struct thread *starter = starter_of(thread);
+    uint64_t cpu_ns;
+    if (!starter || !os_thread_cpu_of(starter->tid, &cpu_ns))
+        return thread->birth_node;
+    if (thread->starter_cpu_ns != cpu_ns)
+        *frames += see_starter(thread, starter, cpu_ns);
+    return thread->starter_line ? thread->starter_line : thread->birth_node;
+}
+
+uint32_t owner_root(uint32_t owner)
+{
+    return owner ? tables_node(&agent.tables, owner, WIRE_FRAME_THREAD, 0, 0, 0) : 0;
+}
+
 /* The calling thread's own traced line; 0: it has none. */
 static uint32_t own_line(struct thread *self)
 {
@@ -76,7 +128,8 @@ void owner_begin(struct thread *thread)
 {
     struct thread *self = threads_self();
     thread->starter = NULL;
-    thread->birth_node = 0;
+    thread->birth_node = thread->starter_line = 0;
+    thread->starter_cpu_ns = 0;
     if (!self)
         return;
     uint32_t line = own_line(self);

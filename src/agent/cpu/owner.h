@@ -34,6 +34,17 @@ uint32_t owner_of_python(const struct thread *thread);
 /* Of a thread without Python code: the stack to charge. */
 uint32_t owner_of_native(const struct thread *thread);
 
+/*
+ * As owner_of_python(), for an allocation, which may be large and over in a moment: where the
+ * starter is, is looked at now if it ran since this thread last did so.  Adds to `frames` what
+ * that cost, as if it were frames of a stack.  By the thread itself, outside of its handler;
+ * `thread->memory_frames` is overwritten.
+ */
+uint32_t owner_of_allocation(struct thread *thread, uint32_t *frames);
+
+/* Where frames hang that work for `owner`; 0 for 0. */
+uint32_t owner_root(uint32_t owner);
+
 /* In the thread that creates `thread`: remember who it is and where it does so. */
 void owner_begin(struct thread *thread);
 

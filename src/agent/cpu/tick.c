@@ -51,18 +51,13 @@ static bool is_torn(const struct py_walk *walk)
                                : !guard_ptr(walk->root + (uintptr_t)l->fr_back, &bad);
 }
 
-static uint32_t root_below(uint32_t owner)
-{
-    return owner ? tables_node(&agent.tables, owner, WIRE_FRAME_THREAD, 0, 0, 0) : 0;
-}
-
 /* Frames without a traced one among them come below the line they work for. */
 static uint32_t stack_node(struct thread *thread, const struct py_walk *walk)
 {
     uint32_t owner = thread->has_no_line ? owner_of_python(thread) : 0;
     for (int attempt = 0;; attempt++) {
         uint32_t node =
-            tables_stack(&agent.tables, &agent.layout, root_below(owner), thread->frames, walk);
+            tables_stack(&agent.tables, &agent.layout, owner_root(owner), thread->frames, walk);
         bool has_no_line = tables_traced(&agent.tables, node) == owner;
         if (attempt || has_no_line == thread->has_no_line)
             return node;
@@ -89,7 +84,7 @@ static uint32_t sample_stack(struct thread *thread, const void *ucontext, enum w
     if (!walk.count) {
         *kind = WIRE_CPU_PYTHON;
         if (!walk.bad)
-            return tables_node(&agent.tables, root_below(owner_of_python(thread)),
+            return tables_node(&agent.tables, owner_root(owner_of_python(thread)),
                                WIRE_FRAME_INTERPRETER, 0, 0, 0);
         arena_lost(&agent.arena, WIRE_LOST_BAD_FRAME);
         return tables_node(&agent.tables, 0, WIRE_FRAME_UNKNOWN, 0, 0, 0);

@@ -3,6 +3,7 @@
 #include "agent/core/agent.h"
 #include "agent/core/check.h"
 #include "agent/core/threads.h"
+#include "agent/cpu/owner.h"
 #include "agent/cpu/tick.h"
 #include "agent/memory/memory.h"
 #include "os/module.h"
@@ -55,9 +56,10 @@ static uint64_t mix(uint64_t hash, uint64_t value)
  * found to be is remembered for a moment, by all its code objects and
  * instructions; not for longer, since code objects can be replaced.
  */
-static uint32_t stack_node(struct thread *thread, const struct py_walk *walk)
+static uint32_t stack_node(struct thread *thread, uint32_t owner, const struct py_walk *walk)
 {
     uint64_t hash = walk->count + (walk->bad ? 1000 : 0) + (walk->truncated ? 2000 : 0);
+    hash = mix(hash, owner);
     for (uint32_t i = 0; i < walk->count; i++) {
         const struct py_frame *frame = &thread->memory_frames[i];
         hash = mix(hash, frame->code ^ (uint64_t)(uint32_t)frame->at << 40 ^ frame->direct);
@@ -66,7 +68,8 @@ static uint32_t stack_node(struct thread *thread, const struct py_walk *walk)
     uint32_t epoch = atomic_load_explicit(&stack_epoch, memory_order_relaxed);
     if (known->hash == hash && known->epoch == epoch && known->node)
         return known->node;
-    uint32_t node = tables_stack(&agent.tables, &agent.layout, 0, thread->memory_frames, walk);
+    uint32_t node =
+        tables_stack(&agent.tables, &agent.layout, owner_root(owner), thread->memory_frames, walk);
     *known = (struct known_stack){hash, node, epoch};
     return node;
 }
@@ -76,26 +79,48 @@ static uint32_t root(enum wire_frame frame)
     return tables_node(&agent.tables, 0, frame, 0, 0, 0);
 }
 
+/* A Python thread's stack, below `owner`; see place_node(). */
+static uint32_t python_node(struct thread *thread, uintptr_t tstate, uint32_t owner,
+                            uint32_t *frames)
+{
+    struct py_walk walk;
+    frames_walk(&agent.layout, agent.code_type, tstate, thread->memory_frames, &walk);
+    *frames += walk.count;
+    if (!tick_layout_fits(tstate, thread, thread->memory_frames, &walk))
+        return root(WIRE_FRAME_UNKNOWN);
+    if (!walk.count)
+        return walk.bad
+                   ? root(WIRE_FRAME_UNKNOWN)
+                   : tables_node(&agent.tables, owner_root(owner), WIRE_FRAME_INTERPRETER, 0, 0, 0);
+    if (thread->is_main)
+        atomic_store_explicit(&has_begun, true, memory_order_relaxed);
+    return stack_node(thread, owner, &walk);
+}
+
 uint32_t place_node(uint32_t *frames)
 {
     *frames = 0;
     struct thread *thread = threads_self();
     uintptr_t tstate = (uintptr_t)agent.current_tstate();
     uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
+    if (!tstate && thread && !thread->is_main)
+        return owner_of_native(thread);
     if (!tstate)
-        return root(thread && thread->is_main ? WIRE_FRAME_INTERPRETER : WIRE_FRAME_NO_PYTHON);
+        return root(thread ? WIRE_FRAME_INTERPRETER : WIRE_FRAME_NO_PYTHON);
     if (!thread || state == WIRE_STACKS_UNKNOWN_PYTHON || state == WIRE_STACKS_SELFCHECK)
         return root(WIRE_FRAME_UNKNOWN);
-    struct py_walk walk;
-    frames_walk(&agent.layout, agent.code_type, tstate, thread->memory_frames, &walk);
-    *frames = walk.count;
-    if (!tick_layout_fits(tstate, thread, thread->memory_frames, &walk))
-        return root(WIRE_FRAME_UNKNOWN);
-    if (!walk.count)
-        return root(walk.bad ? WIRE_FRAME_UNKNOWN : WIRE_FRAME_INTERPRETER);
-    if (thread->is_main)
-        atomic_store_explicit(&has_begun, true, memory_order_relaxed);
-    return stack_node(thread, &walk);
+    if (!thread->birth_node) /* no line started it: it works for none */
+        return python_node(thread, tstate, 0, frames);
+    /* Frames without a traced one among them come below the line they work for.  Whether there is
+     * one is known afterwards; mostly it is as the last time. */
+    for (int attempt = 0;; attempt++) {
+        uint32_t owner = thread->allocates_for_others ? owner_of_allocation(thread, frames) : 0;
+        uint32_t node = python_node(thread, tstate, owner, frames);
+        bool for_others = node && tables_traced(&agent.tables, node) == owner;
+        if (attempt || for_others == thread->allocates_for_others)
+            return node;
+        thread->allocates_for_others = for_others;
+    }
 }
 
 bool place_has_ended(void)

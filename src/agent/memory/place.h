@@ -13,7 +13,8 @@ bool place_init(void);
 void place_reset(void);  /* in a forked child: empty, over the new arena */
 void place_expire(void); /* stacks remembered are looked up anew from now on */
 
-/* The calling thread's stack, and how many frames it has.  Without the lock; 0: no room. */
+/* The calling thread's stack, and what that cost: as many frames as it has, more if others' were
+ * looked at.  Without the lock; 0: no room. */
 uint32_t place_node(uint32_t *frames);
 
 /* Has the program ended, so that the interpreter frees what was left? */

@@ -18,12 +18,13 @@ enum {
     FULL_STEPS = 4,       /* and of what need not be looked at */
     LOOK_NS = 2000000,    /* most CPU time for one look */
     END_NS = 5000000,
-    BRIEF_TIMES = 600, /* looks take at most one such part of the time each: */
-    ALL_TIMES = 1200,  /* those at what is likely to grow, those at all, */
-    OWN_TIMES = 50,    /* and those of the program's threads */
-    PASSES_MAX = 5,    /* without a look while pages are touched */
-    MAPPER_US = 1000,  /* mapping counts as so much of running */
-    DEPARTING = 32,    /* ranges that cannot be forgotten at once */
+    BRIEF_TIMES = 600,        /* looks take at most one such part of the time each: */
+    ALL_TIMES = 1200,         /* those at what is likely to grow, those at all, */
+    OWN_TIMES = 50,           /* and those of the program's threads, */
+    OWN_AHEAD_NS = 250000000, /* which may be so much ahead of that: what goes is not seen again */
+    PASSES_MAX = 5,           /* without a look while pages are touched */
+    MAPPER_US = 1000,         /* mapping counts as so much of running */
+    DEPARTING = 32,           /* ranges that cannot be forgotten at once */
 };
 
 static _Atomic uintptr_t lowest = UINTPTR_MAX, highest; /* nothing is followed outside */
@@ -259,14 +260,16 @@ static __attribute__((noinline)) bool look_before(uintptr_t start, uintptr_t end
     }
     if (records_have_ended() || !looks_any(&look, start, end))
         return true;
-    uint64_t now_ns = os_mono_ns();
-    if (now_ns < atomic_load_explicit(&next_ns, memory_order_relaxed))
+    uint64_t now_ns = os_mono_ns(), due_ns = atomic_load_explicit(&next_ns, memory_order_relaxed);
+    if (now_ns + OWN_AHEAD_NS < due_ns)
         return true;
     uint64_t began_ns = os_thread_cpu_ns();
     look.is_baseline = !atomic_load_explicit(&agent.control->on, memory_order_relaxed);
     memory_unlock();
     looks_through(&look, &start, end, LAST_STEPS);
-    atomic_store_explicit(&next_ns, next_after(now_ns, began_ns, OWN_TIMES), memory_order_relaxed);
+    atomic_store_explicit(&next_ns,
+                          next_after(due_ns > now_ns ? due_ns : now_ns, began_ns, OWN_TIMES),
+                          memory_order_relaxed);
     return resident_lock();
 }
 

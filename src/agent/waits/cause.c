@@ -286,6 +286,11 @@ struct cause cause_find(const struct os_wait *wait, uintptr_t tstate, uint64_t n
     return cause;
 }
 
+bool cause_is_turn(const struct os_wait *wait, uintptr_t tstate)
+{
+    return wait->call == SYS_futex && of_futex(wait->args[0], tstate) != WIRE_WAIT_LOCK;
+}
+
 bool cause_is_python_lock(const struct os_wait *wait)
 {
     struct module libc = {0};

@@ -1,6 +1,6 @@
 /*
  * What a blocked thread waits for: from its system call to a cause
- * (enum wire_kind from WIRE_WAIT_FIRST on).  Sampler thread only.
+ * (enum wire_kind from WIRE_WAIT_FIRST on).  Sampler thread only, unless it says so.
  */
 #ifndef AGENT_WAITS_CAUSE_H
 #define AGENT_WAITS_CAUSE_H
@@ -24,5 +24,8 @@ bool cause_is_external(enum wire_kind kind);
 /* Of a thread that waits for a lock: was it the interpreter that asked for it (a lock, event or
  * queue of Python's), and not a native library? */
 bool cause_is_python_lock(const struct os_wait *wait);
+
+/* Does it wait for its turn to run Python code?  From any thread. */
+bool cause_is_turn(const struct os_wait *wait, uintptr_t tstate);
 
 #endif

@@ -5,6 +5,7 @@
 #include "agent/core/timeline.h"
 #include "agent/cpu/owner.h"
 #include "agent/waits/cause.h"
+#include "agent/waits/look.h"
 #include "os/os.h"
 
 enum {
@@ -37,31 +38,6 @@ static void adopt(struct thread *thread, uint32_t serial)
     thread->wait_log = (struct timeline_cursor){0};
 }
 
-static uintptr_t tstate_of(struct thread *thread)
-{
-    uintptr_t tstate = atomic_load_explicit(&thread->tstate, memory_order_relaxed);
-    if (!agent.has_layout)
-        return 0;
-    if (!frames_thread_is(&agent.layout, tstate, (uintptr_t)thread->ident))
-        tstate = frames_find_thread(&agent.layout, agent.main_tstate, (uintptr_t)thread->ident);
-    return tstate;
-}
-
-/* The frames of a thread that is blocked; 0 when it has none. */
-static uint32_t blocked_stack(uintptr_t tstate, struct py_walk *walk)
-{
-    frames_walk(&agent.layout, agent.code_type, tstate, walk_frames, walk);
-    if (!walk->count || walk->bad)
-        return 0;
-    return tables_stack(&agent.tables, &agent.layout, 0, walk_frames, walk);
-}
-
-static bool stacks_usable(void)
-{
-    uint32_t state = atomic_load_explicit(&agent.arena.header->stacks_state, memory_order_relaxed);
-    return state == WIRE_STACKS_OK || (state == WIRE_STACKS_UNTRIED && agent.has_layout);
-}
-
 /* What looking at a thread that did not run all the time can show. */
 enum finding {
     FOUND_WAITING,  /* wait_node and wait_kind say where and for what */
@@ -74,39 +50,35 @@ enum finding {
  * Find out where a thread waits.  What was read counts only if the thread did
  * not run meanwhile, i.e. its CPU clock stood still.
  */
-static enum finding look_at(struct thread *thread, uint64_t cpu_ns, uint64_t now_ns)
+static enum finding find_wait(struct thread *thread, uint64_t cpu_ns, uint64_t now_ns)
 {
     uint32_t joined = claims_joined();
     if (thread->valid_cpu_ns == cpu_ns && thread->wait_node && thread->seen_joined == joined)
         return FOUND_WAITING; /* has not run since it was read: still there */
-    uintptr_t tstate = tstate_of(thread);
-    if (!tstate || !stacks_usable())
+    struct look look;
+    if (!look_begin(thread, &look))
         return FOUND_NATIVE;
-    struct os_wait wait;
-    bool known = os_thread_wait(thread->tid, &thread->syscall_fd, keep_descriptors, &wait);
-    if (known && wait.running)
+    if (!look_wait(thread, &thread->syscall_fd, keep_descriptors, &look))
         return FOUND_RUNNABLE;
-    struct py_walk walk;
-    uint32_t node = blocked_stack(tstate, &walk);
+    look_stack(&look, walk_frames);
     struct cause cause = {WIRE_WAIT_OTHER, false};
-    if (known)
-        cause = cause_find(&wait, tstate, now_ns);
-    uint64_t after;
-    if (!os_thread_cpu_of(thread->tid, &after) || after != cpu_ns) {
+    if (look.knows_wait)
+        cause = cause_find(&look.wait, look.tstate, now_ns);
+    if (!look_held(thread, cpu_ns)) {
         arena_lost(&agent.arena, WIRE_LOST_TORN_WAIT);
         return FOUND_MOVING;
     }
-    if (!node)
+    if (!look.node)
         return FOUND_MOVING;
-    thread->wait_node = node;
+    thread->wait_node = look.node;
     thread->wait_kind = cause.kind;
     thread->is_outside = cause.is_outside;
     thread->valid_cpu_ns = cpu_ns;
     thread->seen_joined = joined;
     bool in_native = cause.kind == WIRE_WAIT_LOCK &&
-                     agent.layout.calls[walk.leaf_opcode] != PY_CALL_NONE &&
-                     !cause_is_python_lock(&wait);
-    owner_see(thread, node,
+                     agent.layout.calls[look.leaf_opcode] != PY_CALL_NONE &&
+                     !cause_is_python_lock(&look.wait);
+    owner_see(thread, look.node,
               in_native                     ? OWNER_NATIVE_WAITS
               : cause.kind == WIRE_WAIT_GIL ? OWNER_RUNS
                                             : OWNER_WAITS);
@@ -159,7 +131,7 @@ static void observe(struct pass *pass, struct thread *thread)
     if (wall_ns < used_ns + WAIT_NOTICE_NS)
         return;
     pass->any_waited = true;
-    enum finding finding = look_at(thread, cpu_ns, pass->now_ns);
+    enum finding finding = find_wait(thread, cpu_ns, pass->now_ns);
     thread->waited_ns += wall_ns - used_ns;
     if (finding == FOUND_NATIVE)
         return;

@@ -9,116 +9,9 @@
 
 #include <cmocka.h>
 
-#include "agent/core/agent.h"
-#include "agent/core/forks.h"
-#include "agent/core/threads.h"
-#include "agent/cpu/tick.h"
-#include "agent/hooks/heap.h"
-#include "agent/memory/blocks.h"
-#include "agent/memory/duty.h"
-#include "agent/memory/memory.h"
-#include "agent/memory/objects.h"
-#include "arena_fixture.h"
-#include "os/module.h"
-#include "os/os.h"
+#include "recorder_fixture.h"
 
 #include <pthread.h>
-
-struct agent agent;
-
-/* ---- in place of the hooks, the interpreter and the loader ---- */
-
-static struct wire_control control = {.allocation_window_bytes = 1 << 20};
-
-void heap_follow(void)
-{
-}
-
-void heap_free_untracked(void *block)
-{
-    (void)block;
-}
-
-void objects_prepare(void)
-{
-}
-
-bool objects_install(void)
-{
-    return true;
-}
-
-void duty_in_child(void)
-{
-}
-
-_Atomic uint32_t duty_window = 1;
-
-uint64_t duty_missed_bytes(uint64_t now_mono_ns)
-{
-    (void)now_mono_ns;
-    return 0;
-}
-
-void forks_check(void)
-{
-}
-
-struct thread *threads_self(void)
-{
-    return NULL;
-}
-
-bool tick_layout_fits(uintptr_t tstate, const struct thread *thread, const struct py_frame *frames,
-                      const struct py_walk *walk)
-{
-    (void)tstate;
-    (void)thread;
-    (void)frames;
-    (void)walk;
-    return false;
-}
-
-static void *current_tstate(void)
-{
-    return NULL;
-}
-
-enum { MODULES = 6, FIRST_MODULE = 0x10000000, MODULE_BYTES = 0x10000 };
-
-bool __wrap_module_find(uintptr_t address, struct module *found);
-bool __wrap_module_find(uintptr_t address, struct module *found)
-{
-    uintptr_t n = (address - FIRST_MODULE) / MODULE_BYTES;
-    *found = (struct module){.start = FIRST_MODULE + n * MODULE_BYTES,
-                             .end = FIRST_MODULE + (n + 1) * MODULE_BYTES,
-                             .name = "/lib/some.so"};
-    return n < MODULES;
-}
-
-static int open_all(void **state)
-{
-    (void)state;
-    if (!fixture_open(&agent.arena) || !tables_init(&agent.tables, &agent.arena))
-        return -1;
-    fixture_grow_fully(&agent.arena);
-    agent.control = &control;
-    agent.with_memory = true;
-    agent.current_tstate = current_tstate;
-    control.on = 1;
-    agent.active = true;
-    agent.arena.header->start_mono_ns = os_mono_ns();
-    agent.arena.header->start_cpu_ns = os_process_cpu_ns();
-    memory_start();
-    return 0;
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    memory_stop();
-    return fixture_close(&agent.arena);
-}
 
 /* ---- a program ---- */
 
@@ -132,7 +25,7 @@ struct block {
 
 static struct block exchange[SHARED];
 static pthread_mutex_t exchange_locks[SHARED];
-static _Atomic uint64_t live_bytes[MODULES], allocated_bytes;
+static _Atomic uint64_t live_bytes[FIXTURE_MODULES], allocated_bytes;
 static _Atomic unsigned recorded, mistakes;
 static _Atomic bool is_over;
 
@@ -157,7 +50,7 @@ static void record(struct block *block, uint64_t from, uint64_t bytes)
 {
     struct memory_sample sample = {
         .kind = WIRE_SITE_NATIVE,
-        .caller = (char *)NULL + FIRST_MODULE + block->module * MODULE_BYTES,
+        .caller = (char *)NULL + FIXTURE_MODULE_FIRST + block->module * FIXTURE_MODULE_BYTES,
         .bytes = bytes,
         .from = from,
         .count = 1,
@@ -172,7 +65,7 @@ static void record(struct block *block, uint64_t from, uint64_t bytes)
 static void allocate(struct block *block, uint64_t *random)
 {
     block->size = 1 + random_below(random, random_below(random, 2) ? 1000 : 200000);
-    block->module = random_below(random, MODULES);
+    block->module = random_below(random, FIXTURE_MODULES);
     block->at = new_address(block->size);
     if (!block->at)
         return;
@@ -287,13 +180,13 @@ static void many_threads_at_once(void **state)
     assert_int_equal(header->lost[WIRE_LOST_ALLOCATION], 0);
     assert_int_equal(header->memory.allocated_bytes, allocated_bytes);
     assert_int_equal(header->memory.samples, recorded);
-    uint64_t live = 0, found[MODULES + 1] = {0};
+    uint64_t live = 0, found[FIXTURE_MODULES + 1] = {0};
     for (uint32_t id = 1; id < header->sections[WIRE_SITE].used; id++) {
         const struct wire_site *site = arena_record(&agent.arena, WIRE_SITE, id);
         const struct wire_module *module = arena_record(&agent.arena, WIRE_MODULE, site->module);
-        found[(module->start - FIRST_MODULE) / MODULE_BYTES] += site->live_bytes;
+        found[(module->start - FIXTURE_MODULE_FIRST) / FIXTURE_MODULE_BYTES] += site->live_bytes;
     }
-    for (unsigned i = 0; i < MODULES; i++) {
+    for (unsigned i = 0; i < FIXTURE_MODULES; i++) {
         assert_int_equal(found[i], live_bytes[i]);
         live += live_bytes[i];
     }
@@ -308,7 +201,7 @@ static void many_threads_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(many_threads_at_once, open_all, close_all),
+        cmocka_unit_test_setup_teardown(many_threads_at_once, recorder_open, recorder_close),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "agent/core/agent.h"
 #include "agent/core/threads.h"
+#include "agent/cpu/owner.h"
 #include "agent/cpu/tick.h"
 #include "agent/memory/memory.h"
 #include "agent/memory/place.h"
@@ -41,6 +42,30 @@ bool tick_layout_fits(uintptr_t state, const struct thread *thread, const struct
     assert_ptr_equal(frames, thread->memory_frames);
     assert_true(walk->count <= PY_FRAMES_MAX);
     return layout_fits;
+}
+
+/* For whom threads work, and how often that was asked. */
+static uint32_t owner_node;
+static unsigned owner_asked;
+
+uint32_t owner_of_native(const struct thread *thread)
+{
+    assert_ptr_equal(thread, calling_thread);
+    return tables_node(&agent.tables, thread->birth_node, WIRE_FRAME_NO_PYTHON, 0, 0, 0);
+}
+
+uint32_t owner_of_allocation(struct thread *thread, uint32_t *frames)
+{
+    assert_ptr_equal(thread, calling_thread);
+    memset(thread->memory_frames, 0, sizeof thread->memory_frames);
+    owner_asked++;
+    *frames += 100;
+    return owner_node;
+}
+
+uint32_t owner_root(uint32_t owner)
+{
+    return owner ? tables_node(&agent.tables, owner, WIRE_FRAME_THREAD, 0, 0, 0) : 0;
 }
 
 static void *current_tstate(void)
@@ -314,6 +339,52 @@ static void threads_without_frames(void **state)
     assert_int_equal(node_at(place_node(&frames))->frame, WIRE_FRAME_UNKNOWN);
 }
 
+/* Frames of a library's thread are below the line that it works for at the moment. */
+static void a_library_thread_allocates_for_a_line(void **state)
+{
+    (void)state;
+    static struct wire_filter filter = {.directories = {"/p/program"}};
+    uint32_t frames;
+    make_codes(); /* of a library */
+    struct fake_object *traced = fake_code(&agent.layout, "/p/program/a.py", "g", 1);
+    agent.tables.filter = &filter;
+    uint32_t code = tables_code(&agent.tables, &agent.layout, (uintptr_t)traced);
+    uint32_t one = tables_node(&agent.tables, 0, WIRE_FRAME_PYTHON, code, 2, 0);
+    uint32_t two = tables_node(&agent.tables, 0, WIRE_FRAME_PYTHON, code, 4, 0);
+    main_thread.is_main = false;
+    make_stack(3, 12);
+    owner_asked = 0;
+    assert_int_equal(tables_traced(&agent.tables, place_node(&frames)), 0); /* nobody started it */
+    assert_int_equal(owner_asked, 0);
+    main_thread.birth_node = owner_node = one;
+    uint32_t node = place_node(&frames);
+    assert_int_equal(tables_traced(&agent.tables, node), one);
+    assert_int_equal(place_node(&frames), node);
+    assert_int_equal(owner_asked, 2);
+    assert_int_equal(frames, 103);
+    for (unsigned i = 3; i-- > 0; node = node_at(node)->parent)
+        assert_int_equal(node_at(node)->frame, WIRE_FRAME_PYTHON);
+    assert_int_equal(node_at(node)->frame, WIRE_FRAME_THREAD);
+    assert_int_equal(node_at(node)->parent, one);
+    owner_node = two; /* at once */
+    assert_int_equal(tables_traced(&agent.tables, place_node(&frames)), two);
+    make_stack(0, 0);
+    node = place_node(&frames);
+    assert_int_equal(node_at(node)->frame, WIRE_FRAME_INTERPRETER);
+    assert_int_equal(tables_traced(&agent.tables, node), two);
+    /* A line of its own is its own. */
+    tstate = fake_thread(&agent.layout, fake_frame(&agent.layout, traced, 6, NULL, 0), 7);
+    node = place_node(&frames);
+    assert_int_equal(tables_traced(&agent.tables, node), node);
+    assert_int_equal(node_at(node)->parent, 0);
+    owner_asked = 0;
+    assert_int_equal(place_node(&frames), node);
+    assert_int_equal(owner_asked, 0);
+    tstate = NULL; /* no Python any more */
+    assert_int_equal(node_at(place_node(&frames))->parent, one);
+    agent.tables.filter = NULL;
+}
+
 static void no_more_room_for_stacks(void **state)
 {
     (void)state;
@@ -368,6 +439,7 @@ int main(void)
         TEST(stacks_are_nodes),
         TEST(stacks_are_remembered_until_they_expire),
         TEST(threads_without_frames),
+        TEST(a_library_thread_allocates_for_a_line),
         TEST(no_more_room_for_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,9 +15,18 @@
 #include "faults.h"
 #include "os/os.h"
 
+#include <sys/syscall.h>
+
 struct agent agent;
 
-enum { IDENT = 11, TIMER = 5, MS = 1000000, INTERVAL_NS = 7 * MS };
+enum {
+    IDENT = 11,
+    OTHER_IDENT = 12,
+    OTHER_TID = 13,
+    TIMER = 5,
+    MS = 1000000,
+    INTERVAL_NS = 7 * MS
+};
 
 /* ---- the world ---- */
 
@@ -31,7 +40,14 @@ static struct wire_filter filter = {.directories = {"/p"}};
 static struct thread *self;
 static enum classify_result doing;
 
+/* Of `other`, as the system tells it. */
+static uint64_t other_cpu_ns;
+static struct os_wait other_wait;
+static unsigned other_looks, other_step; /* at its call; how far it runs meanwhile */
+
 uint64_t __wrap_os_mono_ns(void);
+bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns_out);
+bool __wrap_os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out);
 uint64_t __wrap_os_thread_cpu_ns(void);
 void __wrap_os_timer_arm(int timer, uint64_t after_ns);
 void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uintptr_t state,
@@ -49,6 +65,21 @@ uint64_t __wrap_os_thread_cpu_ns(void)
     return cpu_ns;
 }
 
+bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns_out)
+{
+    *cpu_ns_out = other_cpu_ns;
+    return tid == OTHER_TID;
+}
+
+bool __wrap_os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out)
+{
+    assert_int_equal(*fd, -1);
+    assert_false(keep);
+    *out = other_wait;
+    other_looks++;
+    return tid == OTHER_TID;
+}
+
 void __wrap_os_timer_arm(int timer, uint64_t after_ns)
 {
     armed += timer == TIMER && after_ns == INTERVAL_NS;
@@ -58,6 +89,7 @@ void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uin
                         struct py_frame *frames, struct py_walk *walk)
 {
     walks++;
+    other_cpu_ns += other_step;
     __real_frames_walk(layout, code_type, state, frames, walk);
 }
 
@@ -511,6 +543,76 @@ static void test_python_owner(void **state)
     assert_int_equal(charged_line(), line(6));
 }
 
+/* `other` has these frames, its innermost one in a library if `in_library`. */
+static void put_other_at(int at, bool in_library)
+{
+    struct fake_object *frame = fake_frame(&agent.layout, code, at, shim, 0);
+    if (in_library)
+        frame = fake_frame(&agent.layout, library_code, 2, frame, 0);
+    other.tstate = (uintptr_t)fake_thread(&agent.layout, frame, OTHER_IDENT);
+    other_cpu_ns++;
+}
+
+enum { NO_LOOK, LOOK, LOOK_AT_CALL }; /* the last one is at its system call, too */
+
+static void expect_owner(int at, int look)
+{
+    uint32_t cost = 0;
+    other_looks = 0;
+    walks = 0;
+    assert_int_equal(owner_of_allocation(&thread, &cost), line(at));
+    assert_int_equal(walks, look != NO_LOOK);
+    assert_int_equal(other_looks, look == LOOK_AT_CALL);
+    assert_int_equal(cost > 0, look != NO_LOOK);
+    assert_int_equal(cost > 50, look == LOOK_AT_CALL);
+}
+
+/* Of an allocation, the starter is looked at if it ran since. */
+static void test_owner_of_allocation(void **state)
+{
+    static uint8_t calls[256];
+    faults_install(state);
+    agent.arena.header->stacks_state = WIRE_STACKS_OK;
+    agent.main_tstate = (uintptr_t)tstate;
+    agent.layout.calls = calls;
+    calls[0] = PY_CALL_C; /* the opcode that stands everywhere in the made-up code */
+    thread.birth_node = line(6);
+    expect_owner(6, NO_LOOK); /* whoever started it is gone */
+    thread.starter = &other;
+    other.ident = OTHER_IDENT;
+    other.tid = OTHER_TID;
+    put_other_at(8, true); /* whatever it does there */
+    expect_owner(8, LOOK);
+    expect_owner(8, NO_LOOK); /* it did not run */
+    other_wait = (struct os_wait){.call = SYS_clock_nanosleep};
+    put_other_at(10, false);
+    expect_owner(10, LOOK_AT_CALL);
+    other_wait.running = true; /* it is ready to, in the user's own code */
+    put_other_at(12, false);
+    expect_owner(6, LOOK_AT_CALL);
+    agent.runtime = 0x1000;
+    agent.runtime_bytes = 64;
+    other_wait = (struct os_wait){.call = SYS_futex, .args = {agent.runtime + 8}};
+    put_other_at(14, false); /* for the interpreter's lock */
+    expect_owner(6, LOOK_AT_CALL);
+    other_wait.args[0] = agent.runtime + 64; /* another lock */
+    put_other_at(16, false);
+    expect_owner(16, LOOK_AT_CALL);
+    calls[0] = PY_CALL_NONE; /* for nothing that it called */
+    put_other_at(18, false);
+    expect_owner(6, LOOK);
+    put_other_at(20, true);
+    expect_owner(20, LOOK);
+    other_step = 1; /* it runs while it is looked at: what was known stays */
+    put_other_at(22, true);
+    expect_owner(20, LOOK);
+    expect_owner(20, LOOK);
+    other_step = 0;
+    expect_owner(22, LOOK);
+    other.serial++; /* that thread is another one now */
+    expect_owner(6, NO_LOOK);
+}
+
 /* ---- what is left at the end ---- */
 
 static uint64_t ns_at(uint32_t node)
@@ -535,7 +637,7 @@ static void test_kin(void **state)
     for (int i = 0; i < 8; i++)
         kin_see(&thread, line(2 + 2 * (i % 2)), WIRE_CPU_PYTHON);
     for (int i = 0; i < 100; i++) {
-        other.random = (uint32_t)i;
+        other.random = (uint32_t)i << 16 | 1;
         kin_leave(&other, MS);
     }
     assert_int_equal(ns_at(line(2)), 50 * MS + 3 * MS / 2);
@@ -595,6 +697,7 @@ int main(void)
         CASE(test_native_owner),
         CASE(test_native_owner_by_samples),
         CASE(test_python_owner),
+        CASE(test_owner_of_allocation),
         CASE(test_kin),
         CASE(test_kin_never_seen),
         CASE(test_last),

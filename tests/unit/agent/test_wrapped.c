@@ -9,93 +9,13 @@
 
 #include <cmocka.h>
 
-#include "agent/core/agent.h"
-#include "agent/core/forks.h"
-#include "agent/core/threads.h"
-#include "agent/cpu/tick.h"
-#include "agent/hooks/heap.h"
-#include "agent/memory/blocks.h"
-#include "agent/memory/duty.h"
-#include "agent/memory/memory.h"
-#include "agent/memory/objects.h"
 #include "agent/memory/wrapped.h"
-#include "arena_fixture.h"
-#include "os/module.h"
-#include "os/os.h"
+#include "recorder_fixture.h"
 
 #include <math.h>
 #include <pthread.h>
 
 enum { KIB = 1 << 10, MIB = 1 << 20 };
-
-struct agent agent;
-_Atomic uint32_t duty_window;
-
-uint64_t duty_missed_bytes(uint64_t now_mono_ns)
-{
-    (void)now_mono_ns;
-    return 0;
-}
-
-/* ---- in place of the hooks, the interpreter and the loader ---- */
-
-static struct wire_control control = {.allocation_window_bytes = MIB};
-static _Atomic unsigned libc_frees;
-
-void heap_follow(void)
-{
-}
-
-void heap_free_untracked(void *block)
-{
-    (void)block;
-    atomic_fetch_add(&libc_frees, 1);
-}
-
-void objects_prepare(void)
-{
-}
-
-bool objects_install(void)
-{
-    return true;
-}
-
-void duty_in_child(void)
-{
-}
-
-void forks_check(void)
-{
-}
-
-struct thread *threads_self(void)
-{
-    return NULL;
-}
-
-bool tick_layout_fits(uintptr_t tstate, const struct thread *thread, const struct py_frame *frames,
-                      const struct py_walk *walk)
-{
-    (void)tstate;
-    (void)thread;
-    (void)frames;
-    (void)walk;
-    return false;
-}
-
-static void *current_tstate(void)
-{
-    return NULL;
-}
-
-bool __wrap_module_find(uintptr_t address, struct module *found);
-bool __wrap_module_find(uintptr_t address, struct module *found)
-{
-    (void)address;
-    (void)found;
-    return false;
-}
 
 /* ---- CPython's allocator ---- */
 
@@ -195,31 +115,13 @@ static struct allocator python[ALLOCATOR_DOMAINS];
 
 static int open_all(void **state)
 {
-    (void)state;
     const struct allocator inner = {&context, inner_malloc, inner_calloc, inner_realloc,
                                     inner_free};
-    if (!fixture_open(&agent.arena) || !tables_init(&agent.tables, &agent.arena))
+    if (recorder_open(state))
         return -1;
-    fixture_grow_fully(&agent.arena);
-    agent.control = &control;
-    agent.with_memory = true;
-    agent.current_tstate = current_tstate;
-    control.on = 1;
-    agent.active = true;
-    agent.arena.header->start_mono_ns = os_mono_ns();
-    agent.arena.header->start_cpu_ns = os_process_cpu_ns();
-    memory_start();
     for (int i = 0; i < ALLOCATOR_DOMAINS; i++)
         python[i] = wrapped_around(i, &inner);
     return 0;
-}
-
-static int close_all(void **state)
-{
-    (void)state;
-    memory_stop();
-    blocks_forget(); /* the next test's recorder is a new one */
-    return fixture_close(&agent.arena);
 }
 
 static const struct wire_memory *recorded(void)
@@ -359,7 +261,7 @@ static void blocks_freed_while_busy(void **state)
     a->free(a->ctx, seen);
     assert_int_equal(recorded()->live_bytes, 0);
     assert_int_equal(blocks_out, 0);
-    assert_int_equal(libc_frees, 0);
+    assert_int_equal(fixture_libc_frees, 0);
 }
 
 static void not_while_it_is_off(void **state)
@@ -432,10 +334,10 @@ static void many_threads_at_once(void **state)
         python[0].free(&context, exchange[i]);
     assert_int_equal(recorded()->live_bytes, 0);
     assert_int_equal(blocks_out, 0);
-    assert_int_equal(libc_frees, 0);
+    assert_int_equal(fixture_libc_frees, 0);
 }
 
-#define WITH_RECORDER(test) cmocka_unit_test_setup_teardown(test, open_all, close_all)
+#define WITH_RECORDER(test) cmocka_unit_test_setup_teardown(test, open_all, recorder_close)
 
 int main(void)
 {

@@ -1,0 +1,3 @@
+"""gunicorn's."""
+
+workers = 2

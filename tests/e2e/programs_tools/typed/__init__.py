@@ -1,0 +1,2 @@
+def wrong(number: int) -> str:
+    return number
