@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 from pathlib import Path
 
@@ -126,12 +125,9 @@ def new_page(browser):
 def choose(page, document, name="p.json"):
     """Give the page a profile, as by its file dialog."""
     text = document if isinstance(document, bytes) else json.dumps(document).encode()
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / name
-        path.write_bytes(text)
-        page.set_input_files("input[type=file]", path)
-        # The browser reads it when the page does.
-        page.locator("#view, [role=alert]").first.wait_for()
+    payload = {"name": name, "mimeType": "application/json", "buffer": text}
+    # Megabytes on their way into a browser on a busy machine: longer than anything that a page does.
+    page.set_input_files("input[type=file]", payload, timeout=60_000)
 
 
 @pytest.fixture
