@@ -1,21 +1,30 @@
 /** Load another profile: by a button, or dropped anywhere on the page. */
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { useSignal } from "@preact/signals";
 import type { Context } from "../state/context.ts";
 
-export function OpenButton({ ctx }: { ctx: Context }) {
+interface FileButtonProps {
+  open: (file: File) => void;
+  class: string;
+  /** For a button that shows no words. */
+  title?: string;
+  label?: string;
+  children: ComponentChildren;
+}
+
+/** A button that asks for a profile's file. */
+export function FileButton({ open, children, ...button }: FileButtonProps) {
   const input = useRef<HTMLInputElement>(null);
   return (
     <>
       <button
-        class="ib"
-        title="Load another profile (or drop it on the page)"
-        aria-label="Load another profile"
+        class={button.class}
+        title={button.title}
+        aria-label={button.label}
         onClick={() => input.current?.click()}
       >
-        <svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
-          <path d="M1 3h4l1.5 2H13v7H1z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round" />
-        </svg>
+        {children}
       </button>
       <input
         ref={input}
@@ -26,10 +35,27 @@ export function OpenButton({ ctx }: { ctx: Context }) {
         aria-label="Profile to load"
         onChange={() => {
           const file = input.current?.files?.[0];
-          if (file) ctx.openProfile(file);
+          if (file) open(file);
         }}
       />
     </>
+  );
+}
+
+export function OpenButton({ ctx }: { ctx: Context }) {
+  return (
+    <FileButton
+      open={(file) => {
+        ctx.openProfile(file);
+      }}
+      class="ib"
+      title="Load another profile (or drop it on the page)"
+      label="Load another profile"
+    >
+      <svg width="14" height="14" viewBox="0 0 14 14" aria-hidden="true">
+        <path d="M1 3h4l1.5 2H13v7H1z" fill="none" stroke="currentColor" stroke-width="1.5" stroke-linejoin="round" />
+      </svg>
+    </FileButton>
   );
 }
 

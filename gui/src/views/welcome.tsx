@@ -1,6 +1,5 @@
 /** The page without a profile: why there is none, and a way to get one. */
-import { useRef } from "preact/hooks";
-import { DropTarget } from "./open.tsx";
+import { DropTarget, FileButton } from "./open.tsx";
 import { Nothing, Problem } from "./problem.tsx";
 
 interface WelcomeProps {
@@ -10,25 +9,10 @@ interface WelcomeProps {
 }
 
 export function Welcome({ problem, again, open }: WelcomeProps) {
-  const input = useRef<HTMLInputElement>(null);
   const choose = (
-    <>
-      <button class="btn" onClick={() => input.current?.click()}>
-        {problem ? "Load another profile" : "Select a profile (.json)"}
-      </button>
-      <input
-        ref={input}
-        type="file"
-        accept=".json,application/json"
-        class="offscreen"
-        tabIndex={-1}
-        aria-label="Profile to load"
-        onChange={() => {
-          const file = input.current?.files?.[0];
-          if (file) open(file);
-        }}
-      />
-    </>
+    <FileButton open={open} class="btn">
+      {problem ? "Load another profile" : "Select a profile (.json)"}
+    </FileButton>
   );
   return (
     <div class="welcome">
