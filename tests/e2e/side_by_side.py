@@ -1,6 +1,6 @@
 """Run a program twice, plainly and under the profiler, and compare what can be seen from outside.
 
-Used by test_manners.py, test_endings.py and test_stress.py.
+Used by test_manners.py, test_endings.py, test_stress.py and test_tools.py.
 """
 
 import difflib

@@ -5,7 +5,6 @@ the line that somebody would look for is the hottest of the profile.  Servers ar
 one after the other, and ended by the signal that ends them in life.
 """
 
-import json
 import os
 import re
 import shutil
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+import truth
 from side_by_side import Outcome, assert_same
 
 PROJECT = Path(__file__).resolve().parent / "programs_tools"
@@ -111,12 +111,12 @@ class Profile:
     def __init__(self, tools, outcome):
         self.directory = tools.directory
         self.outcome = outcome
-        self.data = json.loads(tools.profile_path.read_text())
+        self.data = truth.read_profile(tools.profile_path)
 
     def hottest(self):
         """The line with most CPU time: (file, relative to the project; text)."""
         found = max(
-            (line["cpu_python_sec"] + line["cpu_native_sec"], name, line["line"])
+            (truth.cpu(line), name, line["line"])
             for name, file in self.data["files"].items()
             for line in file["lines"]
         )
