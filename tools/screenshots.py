@@ -22,17 +22,17 @@ PROGRAM = ROOT / "tests/gui/programs/orders.py"
 SIZE = {"width": 1200, "height": 640}
 LARGEST_BYTES = 150_000
 
-# Name, what stands after # in the address, and what to do before the picture is taken.
+# Name, theme, what stands after # in the address, and what to do before the picture is taken.
 PICTURES = (
-    ("lines", "lines", lambda page: (page.keyboard.press("N"), page.evaluate("scrollTo(0, 0)"))),
-    ("stacks", "stacks", lambda page: None),
-    ("timeline", "timeline", lambda page: None),
+    ("lines", "light", "lines", lambda page: (page.keyboard.press("N"), page.evaluate("scrollTo(0, 0)"))),
+    ("stacks", "light", "stacks", lambda page: None),
+    ("timeline", "dark", "timeline", lambda page: None),
 )
 
 
 def take(browser, address, out):
-    for name, fragment, prepare in PICTURES:
-        page = browser.new_page(viewport=SIZE, color_scheme="light")
+    for name, theme, fragment, prepare in PICTURES:
+        page = browser.new_page(viewport=SIZE, color_scheme=theme)
         page.set_default_timeout(15_000)
         page.goto(f"{address}&{fragment}")
         page.locator("#view section").first.wait_for()
