@@ -131,7 +131,8 @@ void report_elsewhere_finish(struct report *report)
     struct profile *profile = report->profile;
     struct places places = {.strings = &profile->strings};
     collect(&places, &report->charge);
-    qsort(places.items, places.count, sizeof *places.items, by_time);
+    if (places.count)
+        qsort(places.items, places.count, sizeof *places.items, by_time);
     size_t count = places.count < PROFILE_ELSEWHERE_MAX ? places.count : PROFILE_ELSEWHERE_MAX;
     profile->elsewhere = pool_alloc(&profile->pool, count * sizeof *profile->elsewhere);
     profile->elsewhere_count = (uint32_t)count;
