@@ -1,4 +1,7 @@
-/** The page's beginning: `render` puts a profile into an element; the script does it to #app by itself. */
+/**
+ * The page's beginning: `render` puts a profile into an element; the script does it to #app by itself. Without a
+ * document it is a worker (source/worker.ts).
+ */
 import "./page.css";
 import "./views/shell.css";
 import "./views/table.css";
@@ -13,6 +16,7 @@ import { EmbeddedSource } from "./source/embedded.ts";
 import { HttpSource, takeToken } from "./source/http.ts";
 import { RawSource } from "./source/raw.ts";
 import type { Source } from "./source/source.ts";
+import { answer } from "./source/worker.ts";
 import { createContext } from "./state/store.ts";
 import { applyTheme } from "./state/theme.ts";
 import { watchViewport } from "./state/viewport.ts";
@@ -79,7 +83,9 @@ function openFirst(app: Element, file: File): void {
   );
 }
 
-if (typeof document !== "undefined") {
+if (typeof document === "undefined") {
+  answer();
+} else {
   const app = document.getElementById("app");
   if (app) start(app);
 }

@@ -175,6 +175,20 @@ def test_report_in_one_file_works_offline(new_page, report):
     page.locator(".hit").first.wait_for()
 
 
+def test_report_reads_another_profile_in_a_worker(new_page, report):
+    """A large one must not freeze the page; a broken one is told of as everywhere."""
+    page = new_page(offline=True)
+    page.goto(report.as_uri())
+    page.locator(".grid .row").first.wait_for()
+    with page.expect_event("worker") as worker:
+        choose(page, profiles.small())
+    assert worker.value.url.startswith("blob:")
+    page.locator(".verdict", has_text="Possible leak").wait_for()
+    page.locator("input[type=file]").first.set_input_files(
+        {"name": "p.json", "mimeType": "application/json", "buffer": b"<html>"})
+    page.get_by_text("p.json is not JSON").wait_for()
+
+
 def test_report_without_scripts(new_page, report):
     page = new_page(java_script_enabled=False)
     page.goto(report.as_uri())
