@@ -231,7 +231,10 @@ static bool is_leak(const struct evidence *evidence, const struct lives *lives, 
         mb[half] += lives->survive_mb[part];
     }
     double growth_mb = lives->low_mb[LEAK_PARTS - 1] - lives->low_mb[LEAK_PARTS / 2 - 1];
-    return least >= LEAK_LEAST && survive[0] * born[1] >= LEAK_SURVIVAL * survive[1] * born[0] &&
+    /* So many may be there by chance: the younger half stands on fewer samples where intervals
+     * grew. */
+    double surely = fmax(survive[1] - LEAK_CHANCE * sqrt(survive[1]), 0);
+    return least >= LEAK_LEAST && survive[0] * born[1] >= LEAK_SURVIVAL * surely * born[0] &&
            lives->late_mb >= LEAK_GOES_ON * mb[0] * (1 - LEAK_LATE) / ((LEAK_TO - LEAK_FROM) / 2) &&
            growth_mb >= LEAK_GROWTH * mb[1] + growth_by_chance_mb(evidence, lives);
 }
