@@ -21,6 +21,7 @@ build:
 demo: build
 	@$(SCALENE) run --python $(PYTHON) -o .cache/demo.json examples/demo.py
 	@$(SCALENE) view --cli --reduced .cache/demo.json
+	@echo; echo "The same in the browser: $(SCALENE) view .cache/demo.json"
 
 test:
 	@tools/setup.sh test
