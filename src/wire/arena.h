@@ -10,13 +10,17 @@
  *   section 3     cell    struct wire_cell     time by (node, kind)
  *   section 4     log     struct wire_log      what ran when, run-length coded
  *   section 5     thread  struct wire_thread   one a thread seen
- *   section 6     module  struct wire_module   one a library that allocated
- *   section 7     site    struct wire_site     memory by (node, kind, module)
- *   section 8     block   struct wire_block    sampled blocks that are alive now
- *   section 9     foot    struct wire_foot     the footprint's course
+ *   section 6     await   struct wire_await    time of tasks by (node, kind)
+ *   section 7     place   struct wire_place    where tasks wait, or an event loop is blocked
+ *   section 8     name    struct wire_name     names of tasks seen at a place
+ *   section 9     crowd   struct wire_crowd    how many tasks there were when
+ *   section 10    module  struct wire_module   one a library that allocated
+ *   section 11    site    struct wire_site     memory by (node, kind, module)
+ *   section 12    block   struct wire_block    sampled blocks that are alive now
+ *   section 13    foot    struct wire_foot     the footprint's course
  *
- * Sections 6 to 9 are empty unless memory is followed (allocation_window_bytes of the control
- * file).
+ * Sections 6 to 9 are empty unless the program has an event loop, 10 to 13 unless memory is
+ * followed (allocation_window_bytes of the control file).
  *
  * A section is an array that only grows.  Its place in the file is spaced for
  * `capacity` records; the first `committed` of them are backed by
@@ -44,7 +48,7 @@
 
 #define WIRE_ARENA_MAGIC UINT64_C(0x6e6572616c616373) /* "scalaren" */
 enum {
-    WIRE_ARENA_VERSION = 3,
+    WIRE_ARENA_VERSION = 4,
     WIRE_HEADER_BYTES = 8192,
     WIRE_SECTIONS_MAX = 32,
     WIRE_LOSSES_MAX = 32,
@@ -58,6 +62,10 @@ enum wire_section_id {
     WIRE_CELL,
     WIRE_LOG,
     WIRE_THREAD,
+    WIRE_AWAIT,
+    WIRE_PLACE,
+    WIRE_NAME,
+    WIRE_CROWD,
     WIRE_MODULE,
     WIRE_SITE,
     WIRE_BLOCK,
@@ -155,6 +163,31 @@ struct wire_memory {
 };
 enum { WIRE_LARGE_LEAST = 65536 };
 
+/* Can the tasks of event loops be read? */
+enum wire_async_state {
+    WIRE_ASYNC_UNSEEN, /* there was no event loop, or async was not asked for */
+    WIRE_ASYNC_OK,
+    WIRE_ASYNC_UNKNOWN_PYTHON, /* we do not know where this one keeps its tasks */
+    WIRE_ASYNC_SELFCHECK,      /* what we know of them is not so here */
+};
+
+/*
+ * Event loops of all threads together.  A loop is busy while it runs, which is whenever it is not
+ * inside its poll; it is blocked while it has not polled for WIRE_BLOCKED_LEAST_NS.  Microseconds,
+ * as all that tasks do: a hundred thousand of them at once would wrap nanoseconds within days.
+ */
+struct wire_async {
+    _Atomic uint32_t state;                        /* enum wire_async_state */
+    _Atomic uint32_t loops;                        /* that were seen */
+    _Atomic uint64_t idle_us, busy_us, blocked_us; /* blocked: of busy */
+    _Atomic uint64_t longest_us;                   /* that one was blocked at a stretch, */
+    _Atomic uint32_t longest_node;                 /* and where most of it was spent; 0: unknown */
+    _Atomic uint32_t tasks_peak;                   /* unfinished ones at once */
+    _Atomic uint64_t looks, rejected; /* at a task; those that changed while looked at */
+    _Atomic uint64_t look_ns;         /* what they cost, of sampler_cpu_ns */
+};
+#define WIRE_BLOCKED_LEAST_NS UINT64_C(5000000)
+
 struct wire_header {
     uint64_t magic;
     uint32_t version;
@@ -187,6 +220,7 @@ struct wire_header {
     uint32_t command_bytes; /* of `command`: the words of the command line, each ended by NUL */
     char command[WIRE_COMMAND_BYTES];
     struct wire_memory memory;
+    struct wire_async async;
 };
 
 _Static_assert(sizeof(struct wire_header) <= WIRE_HEADER_BYTES, "header fits its place");
@@ -281,6 +315,64 @@ struct wire_thread {
     uint64_t reserved[2];
 };
 _Static_assert(sizeof(struct wire_thread) == 64, "wire_thread");
+
+/* What a task did with exactly this stack: its coroutines, outermost first, in which each awaits
+ * the next.  Of WIRE_AWAIT_BLOCKS the stack is that of the loop's thread. */
+enum wire_await_kind {
+    WIRE_AWAIT_NONE,   /* not published */
+    WIRE_AWAIT_WAITS,  /* it waited for something that is no task */
+    WIRE_AWAIT_TASKS,  /* it waited for other tasks, whose time counts by itself */
+    WIRE_AWAIT_READY,  /* it could run, but the loop had not come to it */
+    WIRE_AWAIT_BLOCKS, /* the loop did nothing else, see struct wire_async */
+    WIRE_AWAIT_KINDS,
+};
+
+/* Time of tasks is that of all tasks together: ten that wait for a second are ten seconds. */
+struct wire_await {
+    _Atomic uint32_t kind; /* enum wire_await_kind, stored last */
+    uint32_t node;
+    _Atomic uint64_t count;   /* looks at tasks; of BLOCKS: stretches */
+    _Atomic uint64_t us;      /* horizon: six years of 100,000 tasks */
+    _Atomic uint64_t busy_us; /* of WAITS: while the loop ran something else */
+    _Atomic double
+        square_us2; /* sum of squared weights of looks; 0 where all tasks were looked at */
+    uint64_t reserved;
+};
+_Static_assert(sizeof(struct wire_await) == 48, "wire_await");
+
+/* An instruction of a traced file, the innermost one of their stacks, at which tasks wait or that
+ * blocks a loop. */
+struct wire_place {
+    _Atomic uint32_t code;       /* stored last; 0: not published */
+    int32_t at;                  /* as in wire_node */
+    _Atomic uint64_t present_us; /* time in which at least one task waited (WAITS, TASKS) here */
+    _Atomic uint64_t longest_us; /* that it blocked a loop at a stretch */
+    _Atomic uint32_t peak;       /* tasks that waited here at once */
+    _Atomic uint32_t names;      /* of tasks, that are kept: WIRE_NAMES_OF_PLACE_MAX at most */
+    uint64_t reserved;
+};
+_Static_assert(sizeof(struct wire_place) == 40, "wire_place");
+
+/* The name of a task that waited at a place. */
+struct wire_name {
+    _Atomic uint32_t place; /* stored last; 0: not published */
+    uint32_t hash;          /* for the agent */
+    struct wire_span text;  /* empty: the name is "Task-" and the number */
+    uint64_t number;
+    uint8_t width; /* as in wire_code */
+    uint8_t reserved[7];
+};
+_Static_assert(sizeof(struct wire_name) == 32, "wire_name");
+
+/* Tasks that are not finished.  Points are 100 ms apart, and twice as far after every 128 of them.
+ */
+struct wire_crowd {
+    uint64_t at_ns;        /* since start_mono_ns */
+    uint32_t tasks, ready; /* estimated if there are very many */
+    _Atomic uint32_t published;
+    uint32_t reserved;
+};
+_Static_assert(sizeof(struct wire_crowd) == 24, "wire_crowd");
 
 /* A library by the addresses of its code. */
 struct wire_module {

@@ -41,7 +41,8 @@ enum {
 enum wire_control_flags {
     WIRE_FLAG_VIRTUAL_TIME = 1u << 0, /* CPU time alone: no waits */
     WIRE_FLAG_FIXED_RATE =
-        1u << 1, /* cpu_interval_ns was asked for: sample neither more nor less */
+        1u << 1,                  /* cpu_interval_ns was asked for: sample neither more nor less */
+    WIRE_FLAG_NO_ASYNC = 1u << 2, /* leave event loops alone */
 };
 
 /*

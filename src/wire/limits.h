@@ -17,6 +17,10 @@ enum {
     WIRE_CELLS_MAX = 65536,
     WIRE_LOGS_MAX = 131072,
     WIRE_THREADS_MAX = 1024,
+    WIRE_AWAITS_MAX = 16384,
+    WIRE_PLACES_MAX = 4096,
+    WIRE_NAMES_MAX = 16384,
+    WIRE_CROWDS_MAX = 4096,
     WIRE_MODULES_MAX = 1024,
     WIRE_SITES_MAX = 65536,
     WIRE_BLOCKS_MAX = 131072,
@@ -32,6 +36,10 @@ static const struct wire_limit {
     [WIRE_CELL] = {sizeof(struct wire_cell), WIRE_CELLS_MAX},
     [WIRE_LOG] = {sizeof(struct wire_log), WIRE_LOGS_MAX},
     [WIRE_THREAD] = {sizeof(struct wire_thread), WIRE_THREADS_MAX},
+    [WIRE_AWAIT] = {sizeof(struct wire_await), WIRE_AWAITS_MAX},
+    [WIRE_PLACE] = {sizeof(struct wire_place), WIRE_PLACES_MAX},
+    [WIRE_NAME] = {sizeof(struct wire_name), WIRE_NAMES_MAX},
+    [WIRE_CROWD] = {sizeof(struct wire_crowd), WIRE_CROWDS_MAX},
     [WIRE_MODULE] = {sizeof(struct wire_module), WIRE_MODULES_MAX},
     [WIRE_SITE] = {sizeof(struct wire_site), WIRE_SITES_MAX},
     [WIRE_BLOCK] = {sizeof(struct wire_block), WIRE_BLOCKS_MAX},
@@ -47,8 +55,10 @@ enum {
     WIRE_FRAMES_MAX = 512,                      /* of one stack */
     WIRE_DEPTH_MAX = 2 * (WIRE_FRAMES_MAX + 2), /* with the nodes that say it was cut, or another's;
                                                    twice: below the line it works for */
-    WIRE_CALLER_SLACK_MAX = UINT8_MAX,          /* the agent keeps it in a byte */
-    WIRE_SECTION_END_MAX = 1 << 30,             /* of the file: 34 MB are planned */
+    WIRE_NAMES_OF_PLACE_MAX = 100,
+    WIRE_TASK_NAME_BYTES_MAX = 256,
+    WIRE_CALLER_SLACK_MAX = UINT8_MAX, /* the agent keeps it in a byte */
+    WIRE_SECTION_END_MAX = 1 << 30,    /* of the file: 34 MB are planned */
 };
 
 /*
@@ -64,6 +74,6 @@ enum {
 
 /* All time of a process is the time since its start, in so many threads at most; waits count in
  * each of them. */
-enum { WIRE_THREADS_AT_ONCE_MAX = 1 << 16 };
+enum { WIRE_THREADS_AT_ONCE_MAX = 1 << 16, WIRE_TASKS_AT_ONCE_MAX = 1 << 28 };
 
 #endif

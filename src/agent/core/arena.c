@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A section's place has room for all it may hold (about 17 MB, 11 more with memory), or for a part
+/* A section's place has room for all it may hold (about 18 MB, 11 more with memory), or for a part
  * of that; first: what is backed at once. */
 static const struct section_plan {
     uint32_t first;
@@ -20,8 +20,9 @@ static const struct section_plan {
 } plans[WIRE_SECTIONS] = {
     [WIRE_BLOB] = {128 << 10, false}, [WIRE_CODE] = {512, false}, [WIRE_NODE] = {4096, false},
     [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {128, false},
-    [WIRE_MODULE] = {64, true},       [WIRE_SITE] = {1024, true}, [WIRE_BLOCK] = {8192, true},
-    [WIRE_FOOT] = {8192, true},
+    [WIRE_AWAIT] = {128, false},      [WIRE_PLACE] = {64, false}, [WIRE_NAME] = {128, false},
+    [WIRE_CROWD] = {128, false},      [WIRE_MODULE] = {64, true}, [WIRE_SITE] = {1024, true},
+    [WIRE_BLOCK] = {8192, true},      [WIRE_FOOT] = {8192, true},
 };
 
 enum { PAGE_BYTES = 4096, NAME_TRIES = 64 };
