@@ -29,30 +29,38 @@ static uintptr_t bytecode(const struct py_layout *l, uintptr_t frame, uintptr_t 
     return guard_ptr(copies + 8 + 8 * (uintptr_t)index, bad);
 }
 
-/* Fill one frame; false when it is not one. */
+/* Fill one frame; false when it is not one.  `now`: where its instruction is, if that is asked. */
 static bool read_frame(const struct py_layout *l, uintptr_t code_type, uintptr_t frame,
-                       uintptr_t code, struct py_frame *out, uint8_t *opcode)
+                       uintptr_t code, struct py_frame *out, uintptr_t *now)
 {
     unsigned bad = 0;
     if (guard_ptr(code + (uintptr_t)l->ob_type, &bad) != code_type || bad)
         return false;
     out->code = code;
     out->at = -1;
-    uintptr_t start = 0, now = 0;
     if (l->instruction == PY_INSTR_POINTER) {
-        now = guard_ptr(frame + (uintptr_t)l->fr_instr, &bad);
-        start = bytecode(l, frame, code, &bad);
-        if (now >= start && now - start < 1u << 24)
-            out->at = (int32_t)(now - start);
+        uintptr_t address = guard_ptr(frame + (uintptr_t)l->fr_instr, &bad);
+        uintptr_t start = bytecode(l, frame, code, &bad);
+        if (address >= start && address - start < 1u << 24)
+            out->at = (int32_t)(address - start);
+        if (now)
+            *now = out->at >= 0 ? address : 0;
     } else {
         int32_t lasti = (int32_t)guard_u32(frame + (uintptr_t)l->fr_instr, &bad);
         out->at = lasti < 0 ? -1 : l->instruction == PY_LASTI_UNITS ? lasti * 2 : lasti;
-        if (opcode && out->at >= 0)
-            now = bytecode(l, frame, code, &bad) + (uintptr_t)out->at;
+        if (now)
+            *now = out->at >= 0 ? bytecode(l, frame, code, &bad) + (uintptr_t)out->at : 0;
     }
-    if (opcode && out->at >= 0)
-        *opcode = guard_u8(now, &bad);
     return !bad;
+}
+
+bool frames_read(const struct py_layout *l, uintptr_t code_type, uintptr_t frame,
+                 struct py_frame *out, uintptr_t *now)
+{
+    unsigned bad = 0;
+    uintptr_t code = guard_ptr(frame + (uintptr_t)l->fr_code, &bad) & l->code_mask;
+    out->direct = false;
+    return !bad && read_frame(l, code_type, frame, code, out, now);
 }
 
 /* Was the frame entered by its caller's own call instruction?  `back` is what it links to. */
@@ -83,8 +91,12 @@ static void walk_from(const struct py_layout *l, uintptr_t code_type, uintptr_t 
                 walk->truncated = true;
                 return;
             }
-            if (!read_frame(l, code_type, frame, code, &frames[walk->count],
-                            walk->count ? NULL : &walk->leaf_opcode)) {
+            uintptr_t now = 0;
+            bool is_frame = read_frame(l, code_type, frame, code, &frames[walk->count],
+                                       walk->count ? NULL : &now);
+            if (is_frame && now)
+                walk->leaf_opcode = guard_u8(now, &bad);
+            if (!is_frame || bad) {
                 walk->bad = true;
                 return;
             }

@@ -32,6 +32,11 @@ struct py_walk {
 void frames_walk(const struct py_layout *layout, uintptr_t code_type, uintptr_t tstate,
                  struct py_frame *frames, struct py_walk *walk);
 
+/* One frame by its address; *now is its current instruction's, 0 if it has not begun.  False: it
+ * cannot be read. */
+bool frames_read(const struct py_layout *layout, uintptr_t code_type, uintptr_t frame,
+                 struct py_frame *out, uintptr_t *now);
+
 /* Is the thread in Python code at all?  In the thread itself. */
 bool frames_any(const struct py_layout *layout, uintptr_t tstate);
 

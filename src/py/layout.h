@@ -32,6 +32,39 @@ enum py_call {
     PY_CALL_PYTHON, /* specialised for a Python function: never native */
 };
 
+/* How a suspended generator or coroutine tells whether it awaits another one. */
+enum py_await {
+    PY_AWAIT_UNKNOWN,     /* chains of coroutines cannot be followed */
+    PY_AWAIT_NEXT_OPCODE, /* its next instruction is await_opcode */
+    PY_AWAIT_RESUME,      /* its next instruction is one of the resume opcodes, argument >= 2 */
+    PY_AWAIT_STATE,       /* its state says so */
+};
+
+/* Generators, coroutines and asynchronous generators, which are alike. */
+struct py_generators {
+    uint8_t await;            /* enum py_await */
+    int32_t frame_ref, frame; /* where its frame's address is, or the frame itself */
+    int32_t running;          /* a byte, not 0: it runs; else the state, a signed byte: */
+    int32_t state;            /* in the object ... */
+    int32_t frame_state;      /* ... or in its frame */
+    int8_t created, executing, awaits_first, awaits_last; /* values of the state */
+    /* The frame's stack of values: the address behind its top; or how many there are, and the
+     * values themselves or their address. */
+    int32_t stack_end, stack_depth, stack, stack_ref;
+    uint8_t awaited;      /* so many values below the top's end is what is awaited */
+    uintptr_t value_mask; /* tag bits of a value */
+    uint8_t opcodes[2];
+};
+
+/* Futures and tasks of the C part of asyncio. */
+struct py_futures {
+    int32_t future_bytes, task_bytes; /* size of the objects, to tell whether this fits */
+    int32_t loop, state;              /* state 0: pending */
+    int32_t waiter, coroutine, name;
+    int32_t node, ts_tasks; /* where tasks are in lists, one a thread: links, head */
+    bool is_described;      /* by asyncio itself: tasks_describe() fills the above */
+};
+
 struct py_layout {
     int32_t ts_prev, ts_thread_id;
     int32_t ts_frame;                                   /* current frame directly ... */
@@ -58,6 +91,10 @@ struct py_layout {
     int32_t ob_type, bytes_size, bytes_data;
     int32_t str_length, str_state, str_ascii, str_compact;
     uint8_t str_kind_shift, str_compact_shift, str_ascii_shift;
+
+    int32_t head_bytes; /* of every object */
+    struct py_generators generators;
+    struct py_futures futures;
 
     const uint8_t *calls;  /* 256 entries: enum py_call of each opcode */
     bool calls_need_stack; /* calls of Python functions go through C: see classify.h */

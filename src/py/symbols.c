@@ -38,33 +38,82 @@ static void match(const struct image *image, const ElfW(Shdr) * table, const Elf
     }
 }
 
-void symbols_find(uintptr_t inside, const char *const *names, struct py_range *found, size_t count)
+/* The file of the module that holds an address, mapped. */
+struct file {
+    struct image image;
+    const ElfW(Shdr) * sections;
+    unsigned count;
+    uintptr_t bias;
+};
+
+static void map_file(struct file *file, const char *path)
 {
-    Dl_info module;
-    struct link_map *map = NULL;
-    if (!dladdr1((void *)inside, &module, (void **)&map, RTLD_DL_LINKMAP) || !map)
-        return;
-    const char *path = map->l_name && map->l_name[0] ? map->l_name : "/proc/self/exe";
+    struct stat st;
+    struct image *image = &file->image;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
-    struct stat st;
-    struct image image = {0};
     if (!fstat(fd, &st) && st.st_size > (off_t)sizeof(ElfW(Ehdr))) {
-        image.size = (size_t)st.st_size;
-        image.bytes = mmap(NULL, image.size, PROT_READ, MAP_PRIVATE, fd, 0);
+        void *bytes = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+        if (bytes != MAP_FAILED)
+            *image = (struct image){bytes, (size_t)st.st_size};
     }
     close(fd);
-    if (!image.bytes || image.bytes == MAP_FAILED)
-        return;
-    const ElfW(Ehdr) *head = (const void *)image.bytes;
-    const ElfW(Shdr) *sections =
-        piece(&image, head->e_shoff, (uint64_t)head->e_shnum * sizeof(ElfW(Shdr)));
-    if (!memcmp(head->e_ident, ELFMAG, SELFMAG) && sections)
-        for (unsigned i = 0; i < head->e_shnum; i++)
-            if ((sections[i].sh_type == SHT_SYMTAB || sections[i].sh_type == SHT_DYNSYM) &&
-                sections[i].sh_link < head->e_shnum)
-                match(&image, &sections[i], &sections[sections[i].sh_link], map->l_addr, names,
-                      found, count);
-    munmap((void *)image.bytes, image.size);
+}
+
+/* Without sections if it cannot be read or is none. */
+static struct file open_file(uintptr_t inside)
+{
+    struct file file = {0};
+    Dl_info module;
+    struct link_map *map = NULL;
+    if (!dladdr1((void *)inside, &module, (void **)&map, RTLD_DL_LINKMAP) || !map)
+        return file;
+    map_file(&file, map->l_name && map->l_name[0] ? map->l_name : "/proc/self/exe");
+    const ElfW(Ehdr) *head = (const void *)file.image.bytes;
+    if (!head || memcmp(head->e_ident, ELFMAG, SELFMAG))
+        return file;
+    file.sections = piece(&file.image, head->e_shoff, (uint64_t)head->e_shnum * sizeof(ElfW(Shdr)));
+    file.count = file.sections ? head->e_shnum : 0;
+    file.bias = map->l_addr;
+    return file;
+}
+
+static void close_file(struct file *file)
+{
+    if (file->image.bytes)
+        munmap((void *)file->image.bytes, file->image.size);
+}
+
+void symbols_find(uintptr_t inside, const char *const *names, struct py_range *found, size_t count)
+{
+    struct file file = open_file(inside);
+    for (unsigned i = 0; i < file.count; i++) {
+        const ElfW(Shdr) *section = &file.sections[i];
+        if ((section->sh_type == SHT_SYMTAB || section->sh_type == SHT_DYNSYM) &&
+            section->sh_link < file.count)
+            match(&file.image, section, &file.sections[section->sh_link], file.bias, names, found,
+                  count);
+    }
+    close_file(&file);
+}
+
+const void *symbols_section(uintptr_t inside, const char *name, size_t *bytes)
+{
+    struct file file = open_file(inside);
+    const ElfW(Ehdr) *head = (const void *)file.image.bytes;
+    const ElfW(Shdr) *names =
+        file.count && head->e_shstrndx < file.count ? &file.sections[head->e_shstrndx] : NULL;
+    const char *texts = names ? piece(&file.image, names->sh_offset, names->sh_size) : NULL;
+    const void *found = NULL;
+    for (unsigned i = 0; texts && !found && i < file.count; i++) {
+        const ElfW(Shdr) *section = &file.sections[i];
+        if (section->sh_name < names->sh_size && section->sh_addr && section->sh_size &&
+            !strncmp(texts + section->sh_name, name, names->sh_size - section->sh_name)) {
+            *bytes = section->sh_size;
+            found = (const void *)(file.bias + section->sh_addr);
+        }
+    }
+    close_file(&file);
+    return found;
 }

@@ -1,5 +1,6 @@
 #include "agent/core/forks.h"
 
+#include "agent/async/async.h"
 #include "agent/core/agent.h"
 #include "agent/core/kin.h"
 #include "agent/core/start.h"
@@ -32,10 +33,15 @@ static const struct part {
     void (*in_parent)(void);
     void (*in_child)(bool is_recorded);
 } parts[] = {
-    {NULL, NULL, signals_in_child},  {NULL, NULL, shell_in_child},
-    {NULL, NULL, timeline_in_child}, {NULL, NULL, owner_in_child},
-    {NULL, NULL, kin_in_child},      {NULL, NULL, tables_in_child},
-    {NULL, NULL, threads_in_child},  {memory_before_fork, memory_in_parent, memory_in_child},
+    {NULL, NULL, signals_in_child},
+    {NULL, NULL, shell_in_child},
+    {NULL, NULL, timeline_in_child},
+    {NULL, NULL, owner_in_child},
+    {NULL, NULL, kin_in_child},
+    {NULL, NULL, tables_in_child},
+    {NULL, NULL, threads_in_child},
+    {NULL, NULL, async_in_child},
+    {memory_before_fork, memory_in_parent, memory_in_child},
     {NULL, NULL, sampler_in_child},
 };
 enum { PARTS = sizeof parts / sizeof *parts };

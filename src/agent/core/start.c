@@ -4,6 +4,7 @@
  */
 #include "agent/core/start.h"
 
+#include "agent/async/loops.h"
 #include "agent/core/agent.h"
 #include "agent/core/ending.h"
 #include "agent/core/forks.h"
@@ -13,6 +14,7 @@
 #include "agent/hooks/environment.h"
 #include "agent/hooks/heap.h"
 #include "agent/hooks/mappings.h"
+#include "agent/hooks/polls.h"
 #include "agent/hooks/signals.h"
 #include "agent/hooks/sockets.h"
 #include "agent/memory/memory.h"
@@ -252,6 +254,7 @@ __attribute__((constructor)) static void load(void)
     signals_init();
     confine_init();
     sockets_init();
+    polls_init();
     agent.session = environment_scrub();
     if (agent.session && map_control()) {
         add_audit_hook add;
@@ -268,6 +271,7 @@ __attribute__((constructor)) static void load(void)
                 layout_select(&agent.layout, agent.python_hex, agent.runtime, agent.runtime_bytes);
             classify_init(&agent.regions, &agent.layout);
             agent.regions.jit = jit_is_on();
+            loops_init();
             if (!add_hook(add))
                 atomic_fetch_add(&agent.control->unrecorded, 1);
             else

@@ -6,6 +6,8 @@
 #include "wire/limits.h"
 #include "wire/traced.h"
 
+#include <string.h>
+
 /* Twice what the section may hold that each one indexes, so probes stay short. */
 enum {
     CODE_ENTRIES = 2 * WIRE_CODES_MAX,
@@ -181,6 +183,20 @@ uint32_t tables_code(struct tables *t, const struct py_layout *layout, uintptr_t
             return id;
     }
     return made;
+}
+
+bool tables_code_is(const struct tables *t, const struct wire_code *code, const char *name,
+                    const char *file_end)
+{
+    size_t name_bytes = strlen(name), end_bytes = strlen(file_end);
+    if (code->name_width != 1 || code->file_width != 1 || code->name.bytes < name_bytes ||
+        code->file.bytes < end_bytes)
+        return false;
+    const char *text = arena_record(t->arena, WIRE_BLOB, code->name.offset);
+    const char *file = arena_record(t->arena, WIRE_BLOB, code->file.offset);
+    text += code->name.bytes - name_bytes; /* it may be qualified */
+    return !memcmp(text, name, name_bytes) && (code->name.bytes == name_bytes || text[-1] == '.') &&
+           !memcmp(file + code->file.bytes - end_bytes, file_end, end_bytes);
 }
 
 static bool was_reserved(const struct tables *t, enum wire_section_id section, uint32_t id)

@@ -26,6 +26,9 @@ void tables_reset(struct tables *tables); /* empty, over a new arena */
 
 /* Ids, or 0 when there is no room. */
 uint32_t tables_code(struct tables *tables, const struct py_layout *layout, uintptr_t code);
+/* Is it the function, or method, of this name in a file whose name ends so? */
+bool tables_code_is(const struct tables *tables, const struct wire_code *code, const char *name,
+                    const char *file_end);
 uint32_t tables_node(struct tables *tables, uint32_t parent, enum wire_frame frame, uint32_t ref,
                      int32_t at, uint16_t flags);
 

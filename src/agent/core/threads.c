@@ -147,6 +147,9 @@ static void begin(struct thread *thread)
     thread->begin_wall_ns = os_mono_ns();
     thread->begin_cpu_ns = thread->last_cpu_ns = os_thread_cpu_ns();
     thread->has_no_line = false;
+    thread->loop = NULL;
+    thread->poll_fd = -1;
+    thread->polls = thread->polls_till_asked = thread->epolls_made = thread->epolls_met = 0;
     atomic_store(&thread->place, 0);
     kin_begin(thread);
     atomic_store(&thread->tstate, 0);

@@ -58,6 +58,10 @@ struct thread {
     _Atomic uint32_t last_node;       /* last CPU sample */
     bool has_no_line;                 /* (own) at its last sample no frame was traced */
     _Atomic uint64_t place;           /* owner.h: what it does now */
+    struct loop *loop;                /* (own) async/loops.h: its event loop, NULL: none */
+    int poll_fd;                      /* (own) what it polled last, -1: nothing yet */
+    uint32_t polls, polls_till_asked; /* (own) how often it polled; 0: need not be asked again */
+    uint32_t epolls_made, epolls_met; /* (own) loops that may have begun, that were asked for */
 
     /* (sampler) */
     uint32_t seen_serial;

@@ -1,5 +1,6 @@
 #include "agent/cpu/tick.h"
 
+#include "agent/async/loops.h"
 #include "agent/core/agent.h"
 #include "agent/core/kin.h"
 #include "agent/core/timeline.h"
@@ -120,6 +121,8 @@ void tick_sample(struct thread *thread, const void *ucontext)
         tables_add(&agent.tables, node, kind, weight, 0);
         atomic_store_explicit(&thread->last_node, node, memory_order_relaxed);
         thread->last_kind = (uint8_t)kind;
+        if (thread->loop)
+            loops_see(thread, node);
         kin_see(thread, node, kind);
         timeline_add(&thread->log, thread->record, node, kind, os_mono_ns(), weight);
         runners_ran(node, kind != WIRE_CPU_PYTHON, weight);

@@ -1,5 +1,6 @@
 #include "agent/waits/sampler.h"
 
+#include "agent/async/async.h"
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "agent/core/lock.h"
@@ -175,7 +176,8 @@ static struct pass next_pass(struct course *course, const struct clocks *clocks)
     return pass;
 }
 
-static void one_pass(struct course *course)
+/* What it took that is not to be counted: reading tasks keeps a budget of its own. */
+static uint64_t one_pass(struct course *course)
 {
     struct clocks clocks = read_clocks();
     struct pass pass = next_pass(course, &clocks);
@@ -187,12 +189,14 @@ static void one_pass(struct course *course)
     /* A program that sleeps, or does nothing but compute, is left alone a little longer. */
     course->idle_passes = pass.any_moved ? 0 : course->idle_passes + 1;
     course->busy_passes = pass.any_waited ? 0 : course->busy_passes + 1;
+    uint64_t async_ns = async_pass(pass.now_ns, on);
     beat(pass.now_ns, pass.wall_ns, &clocks, on);
     if (course->passes++ % RSS_EVERY == 0)
         atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
     grow_arena(course->arena_fd);
     memory_pass();
     timeline_compact();
+    return async_ns;
 }
 
 /* What passes cost on average.  One that had to do something special, such as to make the arena
@@ -229,8 +233,8 @@ static void *sample_forever(void *argument)
         if (is_alone() || atomic_load(&is_asked_to_end))
             break;
         uint64_t before_ns = os_thread_cpu_ns();
-        one_pass(&course);
-        count_cost(&course, os_thread_cpu_ns() - before_ns);
+        uint64_t async_ns = one_pass(&course);
+        count_cost(&course, os_thread_cpu_ns() - before_ns - async_ns);
     }
     earlier_own_ns += os_thread_cpu_ns();
     return NULL;

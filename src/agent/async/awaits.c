@@ -1,0 +1,343 @@
+#include "agent/async/awaits.h"
+
+#include "agent/core/agent.h"
+#include "agent/core/check.h"
+#include "os/guard.h"
+#include "os/os.h"
+#include "wire/limits.h"
+
+#include <string.h>
+
+enum {
+    AWAIT_ENTRIES = 2 * WIRE_AWAITS_MAX,
+    PLACE_ENTRIES = 2 * WIRE_PLACES_MAX,
+    PROBES_MAX = 64,
+    FEW_SIGHTINGS = 30, /* fewer tell little about how many there are */
+    QUIET_NAMES = 256,  /* after so many known ones in a row, */
+    NAMES_EVERY = 16,   /* only every so many are looked at */
+    US = 1000,
+};
+_Static_assert(!(AWAIT_ENTRIES & (AWAIT_ENTRIES - 1)) && !(PLACE_ENTRIES & (PLACE_ENTRIES - 1)),
+               "a mask finds the entry");
+
+/* What is kept of each record beside it. */
+struct await_note {
+    uint32_t hits, busy_hits; /* sightings in this pass */
+    uint32_t place;
+};
+struct place_note {
+    uint32_t hits, round_hits; /* in this pass, in this round */
+    uint32_t first_name;       /* chained by name_next */
+    uint32_t known_names;      /* sightings in a row whose name was known */
+};
+
+static struct memory {
+    uint32_t await_index[AWAIT_ENTRIES], place_index[PLACE_ENTRIES];
+    struct await_note awaits[WIRE_AWAITS_MAX];
+    struct place_note places[WIRE_PLACES_MAX];
+    uint32_t name_next[WIRE_NAMES_MAX];
+    uint32_t seen_awaits[WIRE_AWAITS_MAX]; /* in this pass */
+    uint32_t seen_places[WIRE_PLACES_MAX]; /* in this round */
+    uint8_t code_judged[WIRE_CODES_MAX];   /* enum awaits_frame + 1, 0: not yet */
+} * memory;
+static uint32_t seen_await_count, seen_place_count;
+
+bool awaits_begin(void)
+{
+    if (!memory)
+        memory = os_reserve(sizeof *memory);
+    return memory != NULL;
+}
+
+static uint32_t hash2(uint32_t a, uint32_t b)
+{
+    uint64_t h = ((uint64_t)a << 32 | b) * 0x9E3779B97F4A7C15u;
+    return (uint32_t)(h >> 32) ^ (uint32_t)(h >> 13);
+}
+
+static struct wire_await *await_at(uint32_t id)
+{
+    return arena_record(&agent.arena, WIRE_AWAIT, id);
+}
+
+static struct wire_place *place_at(uint32_t id)
+{
+    return arena_record(&agent.arena, WIRE_PLACE, id);
+}
+
+static uint32_t new_place(uint32_t code, int32_t at)
+{
+    uint32_t id = arena_append(&agent.arena, WIRE_PLACE, 1);
+    if (id) {
+        place_at(id)->at = at;
+        atomic_store_explicit(&place_at(id)->code, code, memory_order_release);
+    }
+    return id;
+}
+
+/* The innermost traced instruction of a stack; 0: none, or no room. */
+static uint32_t find_place(uint32_t node)
+{
+    uint32_t traced = tables_traced(&agent.tables, node);
+    if (!traced)
+        return 0;
+    const struct wire_node *record = arena_record(&agent.arena, WIRE_NODE, traced);
+    uint32_t at = hash2(record->ref, (uint32_t)record->at);
+    for (int probe = 0; probe < PROBES_MAX; probe++, at++) {
+        uint32_t *entry = &memory->place_index[at & (PLACE_ENTRIES - 1)];
+        if (!*entry)
+            return *entry = new_place(record->ref, record->at);
+        const struct wire_place *place = place_at(*entry);
+        if (atomic_load_explicit(&place->code, memory_order_relaxed) == record->ref &&
+            place->at == record->at)
+            return *entry;
+    }
+    return 0;
+}
+
+static uint32_t new_await(uint32_t node, enum wire_await_kind kind)
+{
+    uint32_t id = arena_append(&agent.arena, WIRE_AWAIT, 1);
+    if (id) {
+        memory->awaits[id] = (struct await_note){.place = find_place(node)};
+        await_at(id)->node = node;
+        atomic_store_explicit(&await_at(id)->kind, kind, memory_order_release);
+    }
+    return id;
+}
+
+static uint32_t find_await(uint32_t node, enum wire_await_kind kind)
+{
+    uint32_t at = hash2(node, kind);
+    for (int probe = 0; probe < PROBES_MAX; probe++, at++) {
+        uint32_t *entry = &memory->await_index[at & (AWAIT_ENTRIES - 1)];
+        if (!*entry)
+            return *entry = new_await(node, kind);
+        const struct wire_await *await = await_at(*entry);
+        if (await->node == node &&
+            atomic_load_explicit(&await->kind, memory_order_relaxed) == (uint32_t)kind)
+            return *entry;
+    }
+    arena_lost(&agent.arena, WIRE_LOST_TABLE_FULL);
+    return 0;
+}
+
+static void see_place(uint32_t place)
+{
+    struct place_note *note = &memory->places[place];
+    if (!note->round_hits++)
+        memory->seen_places[seen_place_count++] = place;
+    note->hits++;
+}
+
+uint32_t awaits_see(uint32_t node, enum wire_await_kind kind, bool is_loop_busy)
+{
+    uint32_t id = find_await(node, kind);
+    if (!id)
+        return 0;
+    struct await_note *note = &memory->awaits[id];
+    if (!note->hits++)
+        memory->seen_awaits[seen_await_count++] = id;
+    note->busy_hits += is_loop_busy;
+    if (note->place && kind != WIRE_AWAIT_READY)
+        see_place(note->place);
+    return note->place;
+}
+
+static void add_real(_Atomic double *to, double amount)
+{
+    atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + amount,
+                          memory_order_relaxed);
+}
+
+static void add(_Atomic uint64_t *to, uint64_t amount)
+{
+    atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + amount,
+                          memory_order_relaxed);
+}
+
+static void raise_peak(struct wire_place *place, uint32_t tasks)
+{
+    if (atomic_load_explicit(&place->peak, memory_order_relaxed) < tasks)
+        atomic_store_explicit(&place->peak, tasks, memory_order_relaxed);
+}
+
+void awaits_weigh(double each_us, double scale, bool is_exact)
+{
+    for (uint32_t i = 0; i < seen_await_count; i++) {
+        uint32_t id = memory->seen_awaits[i];
+        struct await_note *note = &memory->awaits[id];
+        struct wire_await *await = await_at(id);
+        add(&await->count, note->hits);
+        add(&await->us, (uint64_t)(note->hits * each_us));
+        if (atomic_load_explicit(&await->kind, memory_order_relaxed) == WIRE_AWAIT_WAITS)
+            add(&await->busy_us, (uint64_t)(note->busy_hits * each_us));
+        if (!is_exact)
+            add_real(&await->square_us2, note->hits * each_us * each_us);
+        note->hits = note->busy_hits = 0;
+    }
+    seen_await_count = 0;
+    for (uint32_t i = 0; i < seen_place_count; i++) {
+        struct place_note *note = &memory->places[memory->seen_places[i]];
+        if (is_exact || note->hits >= FEW_SIGHTINGS)
+            raise_peak(place_at(memory->seen_places[i]), (uint32_t)(note->hits * scale));
+        note->hits = 0;
+    }
+}
+
+void awaits_end_round(uint64_t round_us)
+{
+    for (uint32_t i = 0; i < seen_place_count; i++) {
+        uint32_t id = memory->seen_places[i];
+        struct place_note *note = &memory->places[id];
+        add(&place_at(id)->present_us, round_us);
+        raise_peak(place_at(id), note->round_hits);
+        note->round_hits = 0;
+    }
+    seen_place_count = 0;
+}
+
+void awaits_block(uint32_t node, uint64_t ns, uint64_t run_ns, bool is_new_stretch)
+{
+    uint32_t id = awaits_begin() && node ? find_await(node, WIRE_AWAIT_BLOCKS) : 0;
+    if (!id)
+        return;
+    add(&await_at(id)->us, ns / US);
+    if (is_new_stretch)
+        add(&await_at(id)->count, 1);
+    uint32_t place = memory->awaits[id].place;
+    if (place && run_ns / US > atomic_load(&place_at(place)->longest_us))
+        atomic_store(&place_at(place)->longest_us, run_ns / US);
+}
+
+/* ---- names ---- */
+
+bool awaits_wants_name(uint32_t place)
+{
+    if (!place || atomic_load_explicit(&place_at(place)->names, memory_order_relaxed) >=
+                      WIRE_NAMES_OF_PLACE_MAX)
+        return false;
+    uint32_t known = memory->places[place].known_names++;
+    return known < QUIET_NAMES || known % NAMES_EVERY == 0;
+}
+
+/* Text and its hash; false: it cannot be read. */
+struct name {
+    uint8_t bytes[WIRE_TASK_NAME_BYTES_MAX];
+    uint32_t count, hash;
+    uint8_t width;
+};
+
+static bool read_name(uintptr_t text, uint64_t number, struct name *name)
+{
+    uintptr_t data;
+    *name = (struct name){.hash = hash2((uint32_t)number, (uint32_t)(number >> 32)), .width = 1};
+    if (!text)
+        return true;
+    if (!code_text(&agent.layout, text, &data, &name->count, &name->width))
+        return false;
+    if (name->count > sizeof name->bytes)
+        name->count = sizeof name->bytes;
+    if (!guard_copy(name->bytes, data, name->count))
+        return false;
+    for (uint32_t i = 0; i < name->count; i++)
+        name->hash = hash2(name->hash, name->bytes[i]);
+    return true;
+}
+
+static void keep_name(uint32_t place, const struct name *name, uint64_t number)
+{
+    struct place_note *note = &memory->places[place];
+    uint32_t id = arena_append(&agent.arena, WIRE_NAME, 1);
+    uint32_t at = id && name->count ? arena_append(&agent.arena, WIRE_BLOB, name->count + 1) : 0;
+    if (!id || (name->count && !at))
+        return;
+    struct wire_name *record = arena_record(&agent.arena, WIRE_NAME, id);
+    if (at)
+        memcpy(arena_record(&agent.arena, WIRE_BLOB, at), name->bytes, name->count);
+    record->hash = name->hash;
+    record->text = (struct wire_span){at, name->count};
+    record->number = number;
+    record->width = name->width;
+    atomic_store_explicit(&record->place, place, memory_order_release);
+    memory->name_next[id] = note->first_name;
+    note->first_name = id;
+    note->known_names = 0;
+    atomic_fetch_add(&place_at(place)->names, 1);
+}
+
+void awaits_name(uint32_t place, uintptr_t text, uint64_t number)
+{
+    struct name name;
+    if (!read_name(text, number, &name))
+        return;
+    for (uint32_t id = memory->places[place].first_name; id; id = memory->name_next[id])
+        if (((const struct wire_name *)arena_record(&agent.arena, WIRE_NAME, id))->hash ==
+            name.hash)
+            return;
+    keep_name(place, &name, number);
+}
+
+/* ---- what library frames say ---- */
+
+/* Functions in which a task waits for others, and those of tasks that frameworks have for
+ * themselves. */
+static const struct {
+    const char *name, *file_end;
+    enum awaits_frame says;
+} library_frames[] = {
+    {"_wait", "/asyncio/tasks.py", AWAITS_FOR_TASKS},
+    {"wait_for", "/asyncio/tasks.py", AWAITS_FOR_TASKS},
+    {"_wait_for_one", "/asyncio/tasks.py", AWAITS_FOR_TASKS},
+    {"_cancel_and_wait", "/asyncio/tasks.py", AWAITS_FOR_TASKS},
+    {"__aexit__", "/asyncio/taskgroups.py", AWAITS_FOR_TASKS},
+    {"_aexit", "/asyncio/taskgroups.py", AWAITS_FOR_TASKS},
+    {"__aexit__", "/anyio/_backends/_asyncio.py", AWAITS_FOR_TASKS},
+    {"_nested_child_finished", "/trio/_core/_run.py", AWAITS_FOR_TASKS},
+    {"init", "/trio/_core/_run.py", AWAITS_HIDDEN},
+    {"task", "/trio/_core/_entry_queue.py", AWAITS_HIDDEN},
+};
+
+static enum awaits_frame judge_code(uint32_t id)
+{
+    const struct wire_code *code = arena_record(&agent.arena, WIRE_CODE, id);
+    for (size_t i = 0; i < sizeof library_frames / sizeof *library_frames; i++)
+        if (tables_code_is(&agent.tables, code, library_frames[i].name, library_frames[i].file_end))
+            return library_frames[i].says;
+    return AWAITS_PLAIN;
+}
+
+static enum awaits_frame judged(uint32_t code)
+{
+    uint8_t *known = &memory->code_judged[code];
+    if (!*known)
+        *known = (uint8_t)(judge_code(code) + 1);
+    return (enum awaits_frame)(*known - 1);
+}
+
+enum awaits_frame awaits_judge(uint32_t node)
+{
+    enum awaits_frame found = AWAITS_PLAIN;
+    bool is_library = true;
+    while (node) {
+        const struct wire_node *record = arena_record(&agent.arena, WIRE_NODE, node);
+        node = record->parent;
+        if (record->frame != WIRE_FRAME_PYTHON)
+            continue;
+        const struct wire_code *code = arena_record(&agent.arena, WIRE_CODE, record->ref);
+        enum awaits_frame says = judged(record->ref);
+        is_library = is_library && !code->is_traced;
+        if ((says == AWAITS_FOR_TASKS && is_library) || (says == AWAITS_HIDDEN && !node))
+            found = says;
+    }
+    return found;
+}
+
+/* The tables hold ids of the parent's arena. */
+void awaits_in_child(bool is_recorded)
+{
+    (void)is_recorded;
+    if (memory)
+        os_discard(memory, sizeof *memory);
+    seen_await_count = seen_place_count = 0;
+}

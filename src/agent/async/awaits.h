@@ -1,0 +1,44 @@
+/*
+ * The records of what tasks do (struct wire_await, wire_place, wire_name of wire/arena.h).
+ * Sampler thread only: it is their one writer.
+ *
+ * A pass sees some of all tasks, and what each of them stands for is known when it ends; so
+ * sightings are counted first (awaits_see) and turned into time afterwards
+ * (awaits_weigh).  How many tasks wait at one place at once is counted over a round,
+ * in which each task is seen once (awaits_end_round).
+ */
+#ifndef AGENT_ASYNC_AWAITS_H
+#define AGENT_ASYNC_AWAITS_H
+
+#include "wire/arena.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The tables, when the first task is seen.  False: there is no room. */
+bool awaits_begin(void);
+
+/* A task with this stack; what it does is of WAITS, TASKS or READY.  Returns its place, 0: none. */
+uint32_t awaits_see(uint32_t node, enum wire_await_kind kind, bool is_loop_busy);
+
+/* Does the place still want names?  And one. */
+bool awaits_wants_name(uint32_t place);
+void awaits_name(uint32_t place, uintptr_t text, uint64_t number);
+
+/* Each sighting since the last call stands for so much time of a task; is_exact: all were seen.
+ * `scale`: tasks that one sighting stands for. */
+void awaits_weigh(double each_us, double scale, bool is_exact);
+void awaits_end_round(uint64_t round_us);
+
+/* A loop was blocked at this stack of its thread for so long; run_ns: so far without a pause. */
+void awaits_block(uint32_t node, uint64_t ns, uint64_t run_ns, bool is_new_stretch);
+
+/* What a frame below the innermost traced one says of the wait. */
+enum awaits_frame { AWAITS_PLAIN, AWAITS_FOR_TASKS, AWAITS_HIDDEN };
+/* Of a whole stack: does it wait for other tasks in a library's function; is it a task of the
+ * framework's own? */
+enum awaits_frame awaits_judge(uint32_t node);
+
+void awaits_in_child(bool is_recorded); /* see forks.h */
+
+#endif
