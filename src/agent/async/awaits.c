@@ -12,9 +12,8 @@ enum {
     AWAIT_ENTRIES = 2 * WIRE_AWAITS_MAX,
     PLACE_ENTRIES = 2 * WIRE_PLACES_MAX,
     PROBES_MAX = 64,
-    FEW_SIGHTINGS = 30, /* fewer tell little about how many there are */
-    QUIET_NAMES = 256,  /* after so many known ones in a row, */
-    NAMES_EVERY = 16,   /* only every so many are looked at */
+    QUIET_NAMES = 256, /* after so many known ones in a row, */
+    NAMES_EVERY = 16,  /* only every so many are looked at */
     US = 1000,
 };
 _Static_assert(!(AWAIT_ENTRIES & (AWAIT_ENTRIES - 1)) && !(PLACE_ENTRIES & (PLACE_ENTRIES - 1)),
@@ -26,9 +25,9 @@ struct await_note {
     uint32_t place;
 };
 struct place_note {
-    uint32_t hits, round_hits; /* in this pass, in this round */
-    uint32_t first_name;       /* chained by name_next */
-    uint32_t known_names;      /* sightings in a row whose name was known */
+    uint32_t hits;        /* sightings in this round */
+    uint32_t first_name;  /* chained by name_next */
+    uint32_t known_names; /* sightings in a row whose name was known */
 };
 
 static struct memory {
@@ -124,10 +123,8 @@ static uint32_t find_await(uint32_t node, enum wire_await_kind kind)
 
 static void see_place(uint32_t place)
 {
-    struct place_note *note = &memory->places[place];
-    if (!note->round_hits++)
+    if (!memory->places[place].hits++)
         memory->seen_places[seen_place_count++] = place;
-    note->hits++;
 }
 
 uint32_t awaits_see(uint32_t node, enum wire_await_kind kind, bool is_loop_busy)
@@ -162,7 +159,7 @@ static void raise_peak(struct wire_place *place, uint32_t tasks)
         atomic_store_explicit(&place->peak, tasks, memory_order_relaxed);
 }
 
-void awaits_weigh(double each_us, double scale, bool is_exact)
+void awaits_weigh(double each_us, bool is_exact)
 {
     for (uint32_t i = 0; i < seen_await_count; i++) {
         uint32_t id = memory->seen_awaits[i];
@@ -177,11 +174,13 @@ void awaits_weigh(double each_us, double scale, bool is_exact)
         note->hits = note->busy_hits = 0;
     }
     seen_await_count = 0;
+}
+
+void awaits_raise(double scale)
+{
     for (uint32_t i = 0; i < seen_place_count; i++) {
-        struct place_note *note = &memory->places[memory->seen_places[i]];
-        if (is_exact || note->hits >= FEW_SIGHTINGS)
-            raise_peak(place_at(memory->seen_places[i]), (uint32_t)(note->hits * scale));
-        note->hits = 0;
+        uint32_t id = memory->seen_places[i];
+        raise_peak(place_at(id), (uint32_t)(memory->places[id].hits * scale));
     }
 }
 
@@ -191,8 +190,8 @@ void awaits_end_round(uint64_t round_us)
         uint32_t id = memory->seen_places[i];
         struct place_note *note = &memory->places[id];
         add(&place_at(id)->present_us, round_us);
-        raise_peak(place_at(id), note->round_hits);
-        note->round_hits = 0;
+        raise_peak(place_at(id), note->hits);
+        note->hits = 0;
     }
     seen_place_count = 0;
 }

@@ -25,9 +25,10 @@ uint32_t awaits_see(uint32_t node, enum wire_await_kind kind, bool is_loop_busy)
 bool awaits_wants_name(uint32_t place);
 void awaits_name(uint32_t place, uintptr_t text, uint64_t number);
 
-/* Each sighting since the last call stands for so much time of a task; is_exact: all were seen.
- * `scale`: tasks that one sighting stands for. */
-void awaits_weigh(double each_us, double scale, bool is_exact);
+/* Each sighting since the last call stands for so much time of a task; is_exact: all were seen. */
+void awaits_weigh(double each_us, bool is_exact);
+/* Peaks, within a round: each task that was seen in it stands for so many. */
+void awaits_raise(double scale);
 void awaits_end_round(uint64_t round_us);
 
 /* A loop was blocked at this stack of its thread for so long; run_ns: so far without a pause. */

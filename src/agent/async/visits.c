@@ -13,6 +13,7 @@ enum {
     SLOTS_A_CLOCK = 16,  /* between two looks at the clock */
     COUNTS_A_CLOCK = 64, /* the same while tasks are only counted */
     LOOKS_LEAST = 32,    /* tasks that are looked at in any case */
+    MANY = 1000,         /* from so many on, peaks are estimated before a round ends */
     SOURCES_MAX = LOOPS_MAX + 1,
     LINK_PREV = 8, /* of a list's links: next, prev */
     CROWD_PACE_NS = 100000000,
@@ -24,7 +25,7 @@ struct source {
     struct loop *loop; /* whose they are; NULL: of all of asyncio's */
     uintptr_t set;     /* 0: they are in the list of the loop's thread */
     bool is_weak;
-    uint64_t size; /* slots to visit */
+    uint64_t size, used; /* slots to visit; tasks in them, finished ones too */
 };
 
 /* Where we stand. */
@@ -34,12 +35,14 @@ static struct {
     uint64_t cursor; /* slots visited of the current source */
     uint32_t factor, offset, random;
     uint64_t began_ns;
+    uint64_t found, tasks; /* objects that are tasks; of them not finished */
 } round_;
 
 /* One pass. */
 struct visit {
     uint64_t deadline_ns;
     uint64_t slots, most; /* visited, and the most there are to visit */
+    uint64_t found, used; /* tasks that were found in them, and that there are */
     uint64_t tasks, ready, looks, rejected;
 };
 
@@ -47,18 +50,23 @@ static struct py_frame chain[PY_FRAMES_MAX];
 
 /* ---- sources ---- */
 
-static uint64_t size_of(const struct source *source)
+static void measure(struct source *source)
 {
-    struct py_set set;
+    struct py_set set = {0};
     if (!source->set)
-        return source->loop->list_length;
-    return tasks_set(&agent.layout, source->set, &set) ? set.mask + 1 : 0;
+        source->size = source->used = source->loop->list_length;
+    else if (tasks_set(&agent.layout, source->set, &set)) {
+        source->size = set.mask + 1;
+        source->used = set.used;
+    } else {
+        source->size = source->used = 0;
+    }
 }
 
 static void add_source(struct loop *loop, uintptr_t set, bool is_weak)
 {
-    struct source source = {loop, set, is_weak, 0};
-    source.size = size_of(&source);
+    struct source source = {.loop = loop, .set = set, .is_weak = is_weak};
+    measure(&source);
     if (source.size && round_.count < SOURCES_MAX)
         round_.sources[round_.count++] = source;
 }
@@ -80,6 +88,7 @@ static void begin_round(uint64_t now_ns)
 {
     bool has_asyncio = false;
     round_.count = round_.current = 0;
+    round_.found = round_.tasks = 0;
     round_.began_ns = now_ns;
     for (unsigned i = 0; i < loops_used(); i++) {
         struct loop *loop = loops_at(i);
@@ -221,7 +230,10 @@ static void visit_task(struct visit *visit, const struct source *source, uintptr
     struct py_task task, again;
     struct py_walk walk;
     bool runs, has_begun;
-    if (!read_task(source, address, &task) || task.state == PY_TASK_ENDED)
+    if (!read_task(source, address, &task))
+        return;
+    visit->found++;
+    if (task.state == PY_TASK_ENDED)
         return;
     const struct loop *loop = loop_of(source, &task);
     if (!loop || !loops_is_running(loop))
@@ -277,23 +289,45 @@ static bool visit_slot(struct visit *visit, const struct source *source)
     return round_.cursor < source->size;
 }
 
-static uint64_t count_slots(void)
+static void count_slots(struct visit *visit)
 {
-    uint64_t slots = 0;
-    for (unsigned i = 0; i < round_.count; i++)
-        slots += round_.sources[i].size;
-    return slots;
+    for (unsigned i = 0; i < round_.count; i++) {
+        measure(&round_.sources[i]);
+        visit->most += round_.sources[i].size;
+        visit->used += round_.sources[i].used;
+    }
+}
+
+/* So many there are for each one that was found. */
+static double scale_of(uint64_t used, uint64_t found)
+{
+    return used > found ? (double)used / (double)found : 1;
+}
+
+static void raise_peak(double tasks)
+{
+    struct wire_async *header = &agent.arena.header->async;
+    if (tasks > atomic_load(&header->tasks_peak))
+        atomic_store(&header->tasks_peak, (uint32_t)tasks);
+}
+
+static void end_round(uint64_t now_ns)
+{
+    raise_peak((double)round_.tasks);
+    awaits_end_round((now_ns - round_.began_ns) / 1000);
+    begin_round(now_ns);
 }
 
 static void visit_slots(struct visit *visit, uint64_t now_ns)
 {
-    visit->most = count_slots();
     while (visit->slots < visit->most && round_.count) {
+        uint64_t found = visit->found, tasks = visit->tasks;
         bool has_more = visit_slot(visit, &round_.sources[round_.current]);
         visit->slots++;
+        round_.found += visit->found - found;
+        round_.tasks += visit->tasks - tasks;
         if (!has_more && ++round_.current == round_.count) {
-            awaits_end_round((now_ns - round_.began_ns) / 1000);
-            begin_round(now_ns);
+            end_round(now_ns);
         } else if (!has_more) {
             begin_source();
         }
@@ -306,9 +340,6 @@ static void visit_slots(struct visit *visit, uint64_t now_ns)
 static void note_crowd(const struct visit *visit, double scale, uint64_t now_ns)
 {
     struct wire_header *header = agent.arena.header;
-    uint32_t tasks = (uint32_t)((double)visit->tasks * scale);
-    if (tasks > atomic_load(&header->async.tasks_peak))
-        atomic_store(&header->async.tasks_peak, tasks);
     uint32_t made = atomic_load(&header->sections[WIRE_CROWD].used) - 1;
     uint64_t pace_ns = (uint64_t)CROWD_PACE_NS
                        << (made / CROWD_POINTS < 32 ? made / CROWD_POINTS : 32);
@@ -321,7 +352,7 @@ static void note_crowd(const struct visit *visit, double scale, uint64_t now_ns)
         return;
     struct wire_crowd *point = arena_record(&agent.arena, WIRE_CROWD, id);
     point->at_ns = at_ns;
-    point->tasks = tasks;
+    point->tasks = (uint32_t)((double)visit->tasks * scale);
     point->ready = (uint32_t)((double)visit->ready * scale);
     atomic_store_explicit(&point->published, 1, memory_order_release);
 }
@@ -339,15 +370,17 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
         find_link(loops_at(i));
     if (!round_.count)
         begin_round(now_ns - since_ns);
-    for (unsigned i = 0; i < round_.count; i++)
-        round_.sources[i].size = size_of(&round_.sources[i]);
-    if (round_.count)
-        visit_slots(&visit, now_ns);
-    if (visit.slots) {
+    count_slots(&visit);
+    visit_slots(&visit, now_ns);
+    if (visit.found) {
         bool is_exact = visit.slots >= visit.most;
-        double scale = is_exact ? 1 : (double)visit.most / (double)visit.slots;
-        awaits_weigh((double)since_ns / 1000 * scale, scale, is_exact);
+        double scale = is_exact ? 1 : scale_of(visit.used, visit.found);
+        awaits_weigh((double)since_ns / 1000 * scale, is_exact);
         note_crowd(&visit, scale, now_ns);
+    }
+    if (round_.found >= MANY) {
+        awaits_raise(scale_of(visit.used, round_.found));
+        raise_peak((double)round_.tasks * scale_of(visit.used, round_.found));
     }
     atomic_fetch_add(&header->looks, visit.looks);
     atomic_fetch_add(&header->rejected, visit.rejected);
