@@ -151,7 +151,7 @@ static const struct positions positions[] = {
      .code_file = 384, .code_name = 400, .code_line_table = 408, .code_first_line = 416,
      .code_bytes = 448, .code_tlbc = 456, .ob_type = 472, .bytes_size = 696, .bytes_data = 704,
      .str_state = 720, .str_length = 728, .str_ascii_size = 736, .str_compact_size = 744,
-     .fr_stack_end = 360, .gen_frame = 784, .gen_state = 792,
+     .fr_stack_end = 360, .gen_frame = 808, .gen_state = 816,
      .owner_max = 4, .calls = opcodes_3_15, .generators = &generators_3_15, .futures = &futures_described},
 };
 

@@ -67,10 +67,12 @@ enum {
 
 bool tasks_describe(struct py_layout *l, const uint64_t *description, size_t bytes)
 {
+    static const uint8_t needed[] = {WORD_TASK_BYTES, WORD_NAME, WORD_AWAITED_BY, WORD_IS_TASK,
+                                     WORD_COROUTINE,  WORD_NODE, WORD_TS_TASKS};
     if (bytes < WORDS * sizeof *description)
         return false;
-    for (int i = 0; i < WORDS; i++)
-        if (description[i] >= OFFSET_MAX)
+    for (size_t i = 0; i < sizeof needed; i++)
+        if (description[needed[i]] >= OFFSET_MAX)
             return false;
     /* What is not described stands beside what is. */
     const struct py_futures described = {

@@ -12,6 +12,7 @@ enum {
     AWAIT_ENTRIES = 2 * WIRE_AWAITS_MAX,
     PLACE_ENTRIES = 2 * WIRE_PLACES_MAX,
     PROBES_MAX = 64,
+    FEW = 30,          /* sightings: fewer tell little about how many there are */
     QUIET_NAMES = 256, /* after so many known ones in a row, */
     NAMES_EVERY = 16,  /* only every so many are looked at */
     US = 1000,
@@ -180,7 +181,8 @@ void awaits_raise(double scale)
 {
     for (uint32_t i = 0; i < seen_place_count; i++) {
         uint32_t id = memory->seen_places[i];
-        raise_peak(place_at(id), (uint32_t)(memory->places[id].hits * scale));
+        if (memory->places[id].hits >= FEW)
+            raise_peak(place_at(id), (uint32_t)(memory->places[id].hits * scale));
     }
 }
 

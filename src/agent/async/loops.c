@@ -295,10 +295,13 @@ static void tell(_Atomic uint64_t *us, uint64_t ns, uint64_t *told_ns)
     *told_ns += (ns - *told_ns) / US * US;
 }
 
-static uint32_t node_of(const struct thread *thread)
+/* Where the thread is in this turn of its loop; 0: nobody has seen it yet. */
+static uint32_t node_of(const struct loop *loop, const struct thread *thread, uint32_t turn)
 {
-    return thread->placed ? thread->wait_node
-                          : atomic_load_explicit(&thread->last_node, memory_order_relaxed);
+    uint64_t seen = atomic_load_explicit(&loop->seen, memory_order_relaxed);
+    if (thread->placed)
+        return thread->wait_node;
+    return (uint32_t)(seen >> 32) == turn ? (uint32_t)seen : 0;
 }
 
 static void look_at(struct loop *loop, const struct thread *thread, uint64_t now_ns)
@@ -317,12 +320,16 @@ static void look_at(struct loop *loop, const struct thread *thread, uint64_t now
         loop->open_outside = false;
         return;
     }
-    uint32_t node = node_of(thread);
+    uint32_t node = node_of(loop, thread, turn);
+    if (!node)
+        return;
     loop->open_outside = !is_inside(loop, node);
-    if (loop->open_outside)
-        loop->open_turn = turn;
-    else
+    if (!loop->open_outside) {
         charge(loop, turn, moved_ns, now_ns, node);
+    } else {
+        loop->open_turn = turn;
+        loop->open_ns = now_ns;
+    }
 }
 
 /* Its thread has ended: the entry is for the next one. */

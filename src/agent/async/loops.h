@@ -11,10 +11,11 @@
 #ifndef AGENT_ASYNC_LOOPS_H
 #define AGENT_ASYNC_LOOPS_H
 
+#include "agent/async/lists.h"
 #include "agent/async/registry.h"
 #include "agent/core/threads.h"
 
-enum { LOOPS_MAX = 128, LOOP_STRETCHES = 16, LOOP_ANCHORS = 4 };
+enum { LOOPS_MAX = 128, LOOP_STRETCHES = 16 };
 
 /* A time without poll that has ended. */
 struct loop_stretch {
@@ -52,8 +53,8 @@ struct loop {
     uint64_t open_run_ns, best_ns;
     uint64_t unplaced_ns; /* of short stretches that nobody saw */
     /* Of tasks in a list (visits.c). */
-    uintptr_t list_next, list_anchors[LOOP_ANCHORS]; /* where to go on; 0: at its beginning */
-    uint64_t list_length, list_seen;                 /* length 0: not known */
+    struct list_walk visiting, counting;
+    uint64_t list_length, counted_ns; /* and when that was counted; 0: not yet */
 };
 
 void loops_init(void); /* in the constructor */

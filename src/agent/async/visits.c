@@ -7,15 +7,15 @@
 #include "os/os.h"
 
 enum {
-    SHARE = 160,         /* of a processor's time one part in so many, */
-    LEAST_NS = 40000,    /* but as much in any pass, */
-    MOST_NS = 2000000,   /* and no more at once */
-    SLOTS_A_CLOCK = 16,  /* between two looks at the clock */
-    COUNTS_A_CLOCK = 64, /* the same while tasks are only counted */
-    LOOKS_LEAST = 32,    /* tasks that are looked at in any case */
-    MANY = 1000,         /* from so many on, peaks are estimated before a round ends */
+    SHARE = 160,        /* of a processor's time one part in so many, */
+    LEAST_NS = 40000,   /* but as much in any pass, */
+    MOST_NS = 2000000,  /* and no more at once */
+    SLOTS_A_CLOCK = 16, /* between two looks at the clock */
+    LOOKS_LEAST = 32,   /* tasks that are looked at in any case */
+    MANY = 1000,        /* from so many on, peaks are estimated before a round ends */
     SOURCES_MAX = LOOPS_MAX + 1,
-    LINK_PREV = 8, /* of a list's links: next, prev */
+    COUNT_PACE_NS = 50000000,
+    COUNT_PART = 4, /* of the time that a pass has */
     CROWD_PACE_NS = 100000000,
     CROWD_POINTS = 128, /* after which the pace doubles */
 };
@@ -41,7 +41,7 @@ static struct {
 /* One pass. */
 struct visit {
     uint64_t deadline_ns;
-    uint64_t slots, most; /* visited, and the most there are to visit */
+    uint64_t slots;       /* visited */
     uint64_t found, used; /* tasks that were found in them, and that there are */
     uint64_t tasks, ready, looks, rejected;
 };
@@ -106,77 +106,25 @@ static void begin_round(uint64_t now_ns)
     begin_source();
 }
 
-/* ---- lists, which can only be walked ---- */
+/* ---- lists ---- */
 
 static uintptr_t list_head(const struct loop *loop)
 {
     return atomic_load(&loop->tstate) + (uintptr_t)agent.layout.futures.ts_tasks;
 }
 
-/* Is it still a link of the list? */
-static bool is_linked(uintptr_t link)
-{
-    unsigned bad = 0;
-    uintptr_t previous = link ? guard_ptr(link + LINK_PREV, &bad) : 0;
-    return previous && !bad && guard_ptr(previous, &bad) == link && !bad;
-}
-
-/* From the beginning again. */
-static void rewind_list(struct loop *loop)
-{
-    loop->list_next = 0;
-    loop->list_seen = 0;
-}
-
-/* Where to go on: at the next one, or if that is gone, a little before. */
-static void find_link(struct loop *loop)
-{
-    if (!loop->list_next || is_linked(loop->list_next))
-        return;
-    loop->list_next = 0;
-    for (int i = 0; i < LOOP_ANCHORS && !loop->list_next; i++)
-        if (is_linked(loop->list_anchors[i]))
-            loop->list_next = loop->list_anchors[i];
-    if (!loop->list_next)
-        rewind_list(loop);
-}
-
-/* The next link, 0: there is none, or the list changes just now.  After the last one, list_next is
- * 0. */
-static uintptr_t next_link(struct loop *loop)
-{
-    unsigned bad = 0;
-    uintptr_t head = list_head(loop);
-    uintptr_t link = loop->list_next ? loop->list_next : guard_ptr(head, &bad);
-    uintptr_t next = bad || !link ? 0 : guard_ptr(link, &bad);
-    if (bad || !next || guard_ptr(next + LINK_PREV, &bad) != link || bad || link == head) {
-        if (link == head)
-            loop->list_length = 0;
-        rewind_list(loop);
-        return 0;
-    }
-    loop->list_anchors[loop->list_seen / SLOTS_A_CLOCK % LOOP_ANCHORS] = link;
-    loop->list_seen++;
-    loop->list_next = next;
-    if (next == head) {
-        loop->list_length = loop->list_seen;
-        rewind_list(loop);
-    }
-    return link;
-}
-
-/* How long a list is must be known before its tasks can be weighed. */
-static void count_lists(const struct visit *visit)
+/* How long a list is must be known before its tasks can be weighed, and is counted now and then:
+ * that is much quicker than to look at the tasks. */
+static void count_lists(uint64_t now_ns, uint64_t deadline_ns)
 {
     for (unsigned i = 0; !registry.tasks && i < loops_used(); i++) {
         struct loop *loop = loops_at(i);
-        if (!loops_is_running(loop) || loop->list_length ||
-            atomic_load(&loop->kind) != REGISTRY_ASYNCIO || !registry_ready(REGISTRY_ASYNCIO))
+        if (!loops_is_running(loop) || atomic_load(&loop->kind) != REGISTRY_ASYNCIO ||
+            !registry_ready(REGISTRY_ASYNCIO) ||
+            (loop->counted_ns && now_ns - loop->counted_ns < COUNT_PACE_NS))
             continue;
-        find_link(loop);
-        for (unsigned n = 1; next_link(loop) && loop->list_next; n++)
-            if (n % COUNTS_A_CLOCK == 0 && os_mono_ns() > visit->deadline_ns)
-                return;
+        if (lists_count(&loop->counting, list_head(loop), deadline_ns, &loop->list_length))
+            loop->counted_ns = now_ns;
     }
 }
 
@@ -274,28 +222,31 @@ static void visit_task(struct visit *visit, const struct source *source, uintptr
 static bool visit_slot(struct visit *visit, const struct source *source)
 {
     struct py_set set;
+    uint64_t slot = round_.cursor++;
     if (!source->set) {
-        uintptr_t link = next_link(source->loop);
+        bool at_end;
+        uintptr_t link = lists_next(&source->loop->visiting, list_head(source->loop), &at_end);
         if (link)
             visit_task(visit, source, link - (uintptr_t)agent.layout.futures.node);
-        return source->loop->list_next != 0;
+        return !at_end;
     }
     if (!tasks_set(&agent.layout, source->set, &set) || set.mask + 1 != source->size)
         return false; /* it has another table now */
-    uint64_t index = (round_.cursor++ * round_.factor + round_.offset) & set.mask;
+    uint64_t index = (slot * round_.factor + round_.offset) & set.mask;
     uintptr_t task = tasks_set_key(&agent.layout, &set, index, source->is_weak);
     if (task)
         visit_task(visit, source, task);
     return round_.cursor < source->size;
 }
 
-static void count_slots(struct visit *visit)
+static uint64_t count_tasks(void)
 {
+    uint64_t used = 0;
     for (unsigned i = 0; i < round_.count; i++) {
         measure(&round_.sources[i]);
-        visit->most += round_.sources[i].size;
-        visit->used += round_.sources[i].used;
+        used += round_.sources[i].used;
     }
+    return used;
 }
 
 /* So many there are for each one that was found. */
@@ -318,23 +269,30 @@ static void end_round(uint64_t now_ns)
     begin_round(now_ns);
 }
 
-static void visit_slots(struct visit *visit, uint64_t now_ns)
+/* To the end of the time, or of the round that this pass began: no task is worth two looks at once.
+ * True if it is that and the round has been made in this pass alone. */
+static bool visit_slots(struct visit *visit, uint64_t now_ns)
 {
-    while (visit->slots < visit->most && round_.count) {
+    bool is_own_round = !round_.current && !round_.cursor;
+    bool has_begun = is_own_round;
+    while (round_.count) {
         uint64_t found = visit->found, tasks = visit->tasks;
         bool has_more = visit_slot(visit, &round_.sources[round_.current]);
-        visit->slots++;
         round_.found += visit->found - found;
         round_.tasks += visit->tasks - tasks;
-        if (!has_more && ++round_.current == round_.count) {
-            end_round(now_ns);
-        } else if (!has_more) {
+        if (!has_more && ++round_.current < round_.count) {
             begin_source();
+        } else if (!has_more) {
+            end_round(now_ns);
+            if (has_begun)
+                return is_own_round;
+            has_begun = true;
         }
-        if (visit->slots % SLOTS_A_CLOCK == 0 && visit->looks >= LOOKS_LEAST &&
+        if (++visit->slots % SLOTS_A_CLOCK == 0 && visit->looks >= LOOKS_LEAST &&
             os_mono_ns() > visit->deadline_ns)
-            return;
+            return false;
     }
+    return false;
 }
 
 static void note_crowd(const struct visit *visit, double scale, uint64_t now_ns)
@@ -365,15 +323,14 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     struct visit visit = {.deadline_ns = before_ns + budget_ns};
     if (!awaits_begin())
         return;
-    count_lists(&visit);
+    count_lists(now_ns, before_ns + budget_ns / COUNT_PART);
     for (unsigned i = 0; i < loops_used(); i++)
-        find_link(loops_at(i));
+        lists_resume(&loops_at(i)->visiting);
     if (!round_.count)
         begin_round(now_ns - since_ns);
-    count_slots(&visit);
-    visit_slots(&visit, now_ns);
+    visit.used = count_tasks();
+    bool is_exact = visit_slots(&visit, now_ns);
     if (visit.found) {
-        bool is_exact = visit.slots >= visit.most;
         double scale = is_exact ? 1 : scale_of(visit.used, visit.found);
         awaits_weigh((double)since_ns / 1000 * scale, is_exact);
         note_crowd(&visit, scale, now_ns);

@@ -116,7 +116,8 @@ static bool is_ascii(const uint8_t *text, uint32_t bytes)
     return true;
 }
 
-/* Relative names are those of scripts before 3.9, as they were typed. */
+/* Relative names are those of scripts before 3.9, as they were typed; but for that of the code in
+ * which the interpreter itself ends a call of __init__(). */
 static bool is_traced(const struct tables *t, struct wire_span file, uint8_t width)
 {
     const uint8_t *text = arena_record(t->arena, WIRE_BLOB, file.offset);
@@ -133,7 +134,8 @@ static bool is_traced(const struct tables *t, struct wire_span file, uint8_t wid
         text = utf8;
     }
     enum traced traced = traced_file(t->filter, (const char *)text);
-    return traced == TRACED_YES || (traced == TRACED_ASK && text[0] != '/');
+    return traced == TRACED_YES ||
+           (traced == TRACED_ASK && text[0] != '/' && strcmp((const char *)text, "__init__"));
 }
 
 static uint32_t new_code(struct tables *t, const struct py_layout *layout, uintptr_t code,
