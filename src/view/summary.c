@@ -500,7 +500,7 @@ static void add_loss(struct buf *text, const char *several, bool is_one)
         {"libraries ", "library "}, {"names ", "name "},     {"looks ", "look "},
         {"samples ", "sample "},    {"threads ", "thread "}, {"stacks ", "stack "},
         {"times ", "time "},        {"objects ", "object "}, {"frames ", "frame "},
-        {"blocks ", "block "},      {"points ", "point "},
+        {"blocks ", "block "},      {"points ", "point "},   {"places ", "place "},
     };
     for (size_t i = 0; is_one && i < sizeof words / sizeof *words; i++) {
         const char *at = strstr(several, words[i].several);
