@@ -58,6 +58,11 @@ bool profile_async_is_active(const struct profile_async *async)
            async->peak > 0 || async->name_count;
 }
 
+bool profile_has_loops(const struct profile *profile)
+{
+    return profile->loops.count || profile->loops.await_sec > 0;
+}
+
 double profile_concurrency(const struct profile_async *async)
 {
     if (!(async->present_sec > 0))

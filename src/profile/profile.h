@@ -292,6 +292,9 @@ struct profile_line *profile_line_at(const struct profile_file *file, uint32_t l
 bool profile_line_is_active(const struct profile_line *line);
 bool profile_async_is_active(const struct profile_async *async);
 
+/* Were event loops followed, or do we have what another profiler said of awaiting? */
+bool profile_has_loops(const struct profile *profile);
+
 /* Tasks that waited at once, while any did, on average. */
 double profile_concurrency(const struct profile_async *async);
 /* Of all awaiting. */

@@ -15,14 +15,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define US 1e-6
+static double sec_of(uint64_t us)
+{
+    return (double)us / 1e6;
+}
 
 static struct profile_async async_of(const struct recording_await *await)
 {
-    double sec = (double)await->us * US;
+    double sec = sec_of(await->us);
     switch (await->kind) {
     case WIRE_AWAIT_WAITS:
-        return (struct profile_async){.await_sec = sec, .square_sec2 = await->square_us2 * US * US};
+        return (struct profile_async){.await_sec = sec, .square_sec2 = await->square_us2 / 1e12};
     case WIRE_AWAIT_TASKS:
         return (struct profile_async){.join_sec = sec};
     case WIRE_AWAIT_READY:
@@ -92,9 +95,9 @@ static void add_places(struct report *report, const struct recording *recording,
         if (!place)
             continue;
         const struct profile_async async = {
-            .present_sec = (double)atomic_load(&place->present_us) * US,
+            .present_sec = sec_of(atomic_load(&place->present_us)),
             .peak = (double)atomic_load(&place->peak),
-            .blocked_longest_sec = (double)atomic_load(&place->longest_us) * US,
+            .blocked_longest_sec = sec_of(atomic_load(&place->longest_us)),
         };
         add_at(&report->charge, place_of[id], &async);
     }
@@ -144,12 +147,12 @@ void report_async_add(struct report *report, const struct recording *recording,
     add_names(report, recording, ids->place_of);
     report_crowd_add(&report->async.crowd, recording);
     loops->count += atomic_load(&header->loops);
-    loops->busy_sec += (double)atomic_load(&header->busy_us) * US;
-    loops->idle_sec += (double)atomic_load(&header->idle_us) * US;
-    loops->blocked_sec += (double)atomic_load(&header->blocked_us) * US;
+    loops->busy_sec += sec_of(atomic_load(&header->busy_us));
+    loops->idle_sec += sec_of(atomic_load(&header->idle_us));
+    loops->blocked_sec += sec_of(atomic_load(&header->blocked_us));
     if (loops->tasks_peak < atomic_load(&header->tasks_peak))
         loops->tasks_peak = atomic_load(&header->tasks_peak);
-    double longest_sec = (double)atomic_load(&header->longest_us) * US;
+    double longest_sec = sec_of(atomic_load(&header->longest_us));
     if (longest_sec > loops->longest_sec) {
         loops->longest_sec = longest_sec;
         report->async.longest =

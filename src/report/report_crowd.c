@@ -12,7 +12,7 @@
 
 enum {
     STRETCHES_MAX = 1024,
-    FINEST_SHIFT = 26, /* 67 ms: points are 100 ms apart */
+    FINEST_SHIFT = 24, /* 17 ms: points are 100 ms apart */
 };
 
 /* Twice as long, once. */
@@ -127,14 +127,16 @@ void report_crowd_finish(const struct report_crowd *crowd, uint64_t start_ns,
 {
     size_t each = (crowd->count + PROFILE_POINTS_MAX - 1) / PROFILE_POINTS_MAX;
     struct profile_loops *loops = &profile->loops;
-    loops->crowd = pool_alloc(&profile->pool, PROFILE_POINTS_MAX * sizeof *loops->crowd);
-    for (size_t i = 0; i < crowd->count; i++) {
-        if (i % each == 0) {
-            uint64_t at_ns = (crowd->first + i) << crowd->shift;
-            loops->crowd[loops->crowd_count++].at_sec =
-                at_ns > start_ns ? (double)(at_ns - start_ns) / 1e9 : 0;
-        }
-        struct profile_crowd *point = &loops->crowd[loops->crowd_count - 1];
-        point->tasks = point->tasks > crowd->tasks[i] ? point->tasks : crowd->tasks[i];
+    size_t room = crowd->count < PROFILE_POINTS_MAX ? crowd->count : PROFILE_POINTS_MAX;
+    loops->crowd = pool_alloc(&profile->pool, room * sizeof *loops->crowd);
+    for (size_t i = 0; i < crowd->count; i += each) {
+        uint64_t at_ns = (crowd->first + i) << crowd->shift, most = 0;
+        for (size_t k = i; k < i + each && k < crowd->count; k++)
+            most = most > crowd->tasks[k] ? most : crowd->tasks[k];
+        bool is_last = i + each >= crowd->count;
+        if (loops->crowd_count && loops->crowd[loops->crowd_count - 1].tasks == most && !is_last)
+            continue;
+        loops->crowd[loops->crowd_count++] = (struct profile_crowd){
+            .at_sec = at_ns > start_ns ? (double)(at_ns - start_ns) / 1e9 : 0, .tasks = most};
     }
 }
