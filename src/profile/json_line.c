@@ -125,10 +125,8 @@ static void put_concurrency(struct json_out *out, const struct subject *subject)
 
 static void put_task_names(struct json_out *out, const struct subject *subject)
 {
-    json_out_array(out);
-    for (uint32_t i = 0; i < subject->line->async.name_count; i++)
-        json_put_text(out, subject->profile, subject->line->async.names[i]);
-    json_out_end(out);
+    const struct profile_async *async = &subject->line->async;
+    json_put_texts(out, subject->profile, async->names, async->name_count);
 }
 
 static void put_is_coroutine(struct json_out *out, const struct subject *subject)
