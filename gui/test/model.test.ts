@@ -3,7 +3,8 @@ import { test } from "node:test";
 import { formatAddress, parseAddress } from "../src/model/address.ts";
 import { barPieces, coursePath } from "../src/model/bars.ts";
 import { shownColumns } from "../src/model/columns.ts";
-import { fileModel, percentOf, regions, visibleRows } from "../src/model/lines.ts";
+import { fileModel, percentOf, regions, value, visibleRows } from "../src/model/lines.ts";
+import { functionTotals } from "../src/model/functions.ts";
 import { elsewhereWords, shortName } from "../src/model/names.ts";
 import { Offsets, SPACER_MAX, windowOf } from "../src/model/offsets.ts";
 import { isNoise, isTied, rank } from "../src/model/rank.ts";
@@ -11,9 +12,10 @@ import { partInRange, rangeTimes, readRuns, summaryInRange } from "../src/model/
 import { memoryScale, ticks, timeScale } from "../src/model/scale.ts";
 import { MATCHES_MAX, matchesIn, searchFiles } from "../src/model/search.ts";
 import { spans } from "../src/model/spans.ts";
+import { fold, nodeName, readTree } from "../src/model/tree.ts";
 import { timeShares, verdict } from "../src/model/verdict.ts";
 import { waitList } from "../src/model/waits.ts";
-import { profileOf, summaryOf } from "./profiles.ts";
+import { golden, profileOf, summaryOf } from "./profiles.ts";
 import { random } from "./stacks_data.ts";
 
 const said = (...[lines, more]: Parameters<typeof summaryOf>) =>
@@ -57,6 +59,31 @@ test("verdict: noise is not taken for a finding, and elsewhere comes first", () 
 test("verdict: memory, and leaks of the fastest line", () => {
   const memory = { memory: true, max_footprint_mb: 166, max_footprint_fname: "/p/main.py", max_footprint_lineno: 2 };
   assert.match(said([{ python: 100 }], memory), /Memory peaks at 166 MB in main.py:2. No leak suspected.$/);
+});
+
+test("verdict: who blocks the event loop, from a tenth of a second on", () => {
+  const words = (longest_blocked_sec: number) => {
+    const async = { longest_blocked_sec, longest_blocked_file: "/p/main.py", longest_blocked_line: 1 };
+    return said([{ python: 1 }], { async });
+  };
+  assert.match(words(0.25), /Event loop blocked for up to 250ms by main\.py:1\. /);
+  assert.doesNotMatch(words(0.05), /blocked/);
+});
+
+test("tasks: golden figures are on their lines, and awaiting frames among yours", () => {
+  const { summary, files, stacks } = golden("async");
+  const { lines } = files[0]!;
+  const at = (lineno: number) => lines.row.indexOf(lineno - 1);
+  assert.equal(value(lines, "n_async_await_percent", at(6)), 100);
+  assert.equal(value(lines, "async_ready_sec", at(6)), 0.4);
+  assert.equal(value(lines, "async_join_sec", at(22)), 0.24);
+  assert.equal(value(lines, "async_blocked_longest_sec", at(16)), 0.24);
+  assert.equal(lines.async_task_names?.[at(6)]?.length, 10);
+  assert.deepEqual([summary.profile.async.loops, summary.profile.async.tasks_peak], [1, 11]);
+  const tree = fold(readTree(stacks), true);
+  const names = Array.from({ length: tree.size }, (_, node) => nodeName(tree, node));
+  assert.ok(names.includes("[await] fetch (10 tasks)"));
+  assert.equal(functionTotals(stacks).get("/golden/async/main.py\nfetch"), undefined);
 });
 
 test("noise and ties follow from half-widths; without them nothing is either", () => {
@@ -156,6 +183,7 @@ test("columns: those of await and GPU appear when the profile has them", () => {
     "copy",
   ]);
   assert.deepEqual(ids({ async_profile: true, gpu: true }), ["time", "await", "gpu", "gpu_memory"]);
+  assert.deepEqual(ids({ async_profile: true, async: { await_sec: 0 } }), ["time"]);
 });
 
 test("rows: any height leads to its row, whatever is open between", () => {

@@ -10,7 +10,7 @@ import { partInRange, rangeTimes, readRuns, summaryInRange } from "../src/model/
 import { golden } from "./profiles.ts";
 import { random } from "./stacks_data.ts";
 
-for (const name of ["view_basic", "view_memory", "basic"]) {
+for (const name of ["view_basic", "view_memory", "basic", "async"]) {
   test(`${name}: lines and what is elsewhere give the whole`, () => {
     const { summary, files } = golden(name);
     const { profile } = summary;

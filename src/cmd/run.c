@@ -312,7 +312,8 @@ static int run_profiled(struct run *run, const char *agent, int *status)
             (uint64_t)(fmax(options->cpu_sampling_sec, WAIT_INTERVAL_MIN) * NS_PER_SEC),
         .allocation_window_bytes = options->memory ? (uint64_t)options->allocation_window_bytes : 0,
         .flags = (options->use_virtual_time ? WIRE_FLAG_VIRTUAL_TIME : 0u) |
-                 (options->has_fixed_rate ? WIRE_FLAG_FIXED_RATE : 0u),
+                 (options->has_fixed_rate ? WIRE_FLAG_FIXED_RATE : 0u) |
+                 (options->async_profile ? 0u : WIRE_FLAG_NO_ASYNC),
         .start_on = options->start_on,
     };
     if (session_open(&run->session, &config, &err)) {

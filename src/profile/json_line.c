@@ -113,6 +113,27 @@ static void put_source(struct json_out *out, const struct subject *subject)
     json_out_string(out, escaped->data ? escaped->data : "", escaped->len);
 }
 
+static void put_await_percent(struct json_out *out, const struct subject *subject)
+{
+    json_put_real(out, profile_await_percent(subject->profile, &subject->line->async));
+}
+
+static void put_concurrency(struct json_out *out, const struct subject *subject)
+{
+    json_put_real(out, profile_concurrency(&subject->line->async));
+}
+
+static void put_task_names(struct json_out *out, const struct subject *subject)
+{
+    const struct profile_async *async = &subject->line->async;
+    json_put_texts(out, subject->profile, async->names, async->name_count);
+}
+
+static void put_is_coroutine(struct json_out *out, const struct subject *subject)
+{
+    json_out_bool(out, subject->line->is_coroutine);
+}
+
 /* What is not measured. */
 
 static void put_nothing(struct json_out *out, const struct subject *subject)
@@ -121,25 +142,13 @@ static void put_nothing(struct json_out *out, const struct subject *subject)
     json_put_real(out, 0);
 }
 
-static void put_no(struct json_out *out, const struct subject *subject)
-{
-    (void)subject;
-    json_out_bool(out, false);
-}
-
-static void put_no_list(struct json_out *out, const struct subject *subject)
-{
-    (void)subject;
-    json_out_array(out);
-    json_out_end(out);
-}
-
 /* ---- the fields ---- */
 
 enum where {
     ALWAYS,    /* the original's */
     OF_SOURCE, /* the original's, which functions do not have */
-    IF_ACTIVE, /* ours: not of lines on which nothing happened */
+    IF_ACTIVE, /* ours: not of lines on which nothing happened, */
+    IF_LOOPS,  /* nor of programs without an event loop */
 };
 
 struct line_field {
@@ -156,7 +165,14 @@ struct line_field {
 #define BY(function)      OTHER, 0, function
 
 static const struct line_field fields[] = {
-    {"async_task_names", ALWAYS, BY(put_no_list)},
+    {"async_await_sec", IF_LOOPS, AT_REAL(async.await_sec)},
+    {"async_blocked_count", IF_LOOPS, AT_COUNT(async.blocked_count)},
+    {"async_blocked_longest_sec", IF_LOOPS, AT_REAL(async.blocked_longest_sec)},
+    {"async_blocked_sec", IF_LOOPS, AT_REAL(async.blocked_sec)},
+    {"async_half_width_sec", IF_LOOPS, AT_REAL(async.half_width_sec)},
+    {"async_join_sec", IF_LOOPS, AT_REAL(async.join_sec)},
+    {"async_ready_sec", IF_LOOPS, AT_REAL(async.ready_sec)},
+    {"async_task_names", ALWAYS, BY(put_task_names)},
     {"cpu_native_sec", IF_ACTIVE, AT_REAL(time.native_sec)},
     {"cpu_python_sec", IF_ACTIVE, AT_REAL(time.python_sec)},
     {"cpu_samples_list", ALWAYS, BY(put_stamps)},
@@ -168,7 +184,7 @@ static const struct line_field fields[] = {
     {"half_width_malloc_mb", IF_ACTIVE, AT_REAL(memory.half_width_mb.allocated)},
     {"half_width_peak_mb", IF_ACTIVE, AT_REAL(memory.half_width_mb.peak)},
     {"half_width_percent", IF_ACTIVE, AT_REAL(half_width_percent)},
-    {"is_coroutine", ALWAYS, BY(put_no)},
+    {"is_coroutine", ALWAYS, BY(put_is_coroutine)},
     {"line", ALWAYS, BY(put_source)},
     {"lineno", ALWAYS, AT_LINENO(lineno)},
     {"live_samples", IF_ACTIVE, BY(put_own_points)},
@@ -176,9 +192,9 @@ static const struct line_field fields[] = {
     {"n_alloc_count", IF_ACTIVE, AT_COUNT(memory.total_count)},
     {"n_alloc_samples", IF_ACTIVE, AT_COUNT(memory.samples)},
     {"n_alloc_total_mb", IF_ACTIVE, AT_REAL(memory.total_mb)},
-    {"n_async_await_percent", ALWAYS, BY(put_nothing)},
-    {"n_async_concurrency_mean", ALWAYS, BY(put_nothing)},
-    {"n_async_concurrency_peak", ALWAYS, BY(put_nothing)},
+    {"n_async_await_percent", ALWAYS, BY(put_await_percent)},
+    {"n_async_concurrency_mean", ALWAYS, BY(put_concurrency)},
+    {"n_async_concurrency_peak", ALWAYS, AT_REAL(async.peak)},
     {"n_avg_mb", ALWAYS, AT_REAL(memory.average_mb)},
     {"n_copy_mb", IF_ACTIVE, AT_REAL(memory.copied_mb)},
     {"n_copy_mb_s", ALWAYS, BY(put_copy_rate)},
@@ -231,10 +247,12 @@ void json_line_put(struct json_out *out, const struct profile *profile,
                    const struct profile_line *line, bool is_function, struct buf *scratch)
 {
     const struct subject subject = {profile, line, is_function, scratch};
+    bool is_active = is_function || profile_line_is_active(line);
     const bool has[] = {
         [ALWAYS] = true,
         [OF_SOURCE] = !is_function,
-        [IF_ACTIVE] = is_function || profile_line_is_active(line),
+        [IF_ACTIVE] = is_active,
+        [IF_LOOPS] = is_active && profile_has_loops(profile),
     };
     json_out_object(out);
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)

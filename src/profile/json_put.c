@@ -81,6 +81,12 @@ void json_put_key_texts(struct json_out *out, const char *key, const struct prof
                         const str_id *ids, uint32_t count)
 {
     json_out_key(out, key);
+    json_put_texts(out, profile, ids, count);
+}
+
+void json_put_texts(struct json_out *out, const struct profile *profile, const str_id *ids,
+                    uint32_t count)
+{
     json_out_array(out);
     for (uint32_t i = 0; i < count; i++)
         json_put_text(out, profile, ids[i]);

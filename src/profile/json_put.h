@@ -33,6 +33,8 @@ void json_put_key_text(struct json_out *out, const char *key, const struct profi
                        str_id id);
 void json_put_key_texts(struct json_out *out, const char *key, const struct profile *profile,
                         const str_id *ids, uint32_t count);
+void json_put_texts(struct json_out *out, const struct profile *profile, const str_id *ids,
+                    uint32_t count);
 
 /* A share of the total; rounding must not lift it over 100, which readers check. */
 void json_put_key_percent(struct json_out *out, const char *key, const struct profile *profile,

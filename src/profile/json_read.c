@@ -1,258 +1,15 @@
 /*
- * From the JSON document to struct profile.  The tables below are the list of
- * everything we know in it; docs/format.md says what it means.  Called by the
- * view command and by whatever works on finished profiles.  A long file, but one
- * thing: a third of it is these tables, and each function reads one of them.
+ * From the JSON document to struct profile, by the tables of json_tables.h.  Called
+ * by the view command and by whatever works on finished profiles.
  */
 #include "profile/json_read.h"
 
 #include "profile/json_reader.h"
 #include "profile/json_stacks.h"
+#include "profile/json_tables.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* A line or function before percents are turned into seconds; -1 = absent. */
-struct raw_line {
-    struct profile_line line;
-    double python_sec, native_sec, system_sec;
-    double python_percent, native_percent, system_percent;
-    double python_fraction, usage_fraction, copy_mb_s;
-};
-
-static const struct json_field top_list[] = {
-    {"program", TEXT, AT(profile, program)},
-    {"entrypoint_dir", TEXT, AT(profile, entrypoint_dir)},
-    {"filename", TEXT, AT(profile, directory)},
-    {"async_profile", FLAG, AT(profile, async_profile)},
-    {"memory", FLAG, AT(profile, memory)},
-    {"gpu", FLAG, AT(profile, gpu)},
-    {"elapsed_time_sec", SECONDS, AT(profile, elapsed_sec)},
-    {"start_time_absolute", SECONDS, AT(profile, start_absolute_sec)},
-    {"start_time_perf", SECONDS, AT(profile, start_perf_sec)},
-    {"total_time_sec", SECONDS, AT(profile, total_sec)},
-    {"cpu_python_sec", SECONDS, AT(profile, time.python_sec)},
-    {"cpu_native_sec", SECONDS, AT(profile, time.native_sec)},
-    {"system_sec", SECONDS, AT(profile, time.system_sec)},
-    {"n_samples", COUNT, AT(profile, time.samples)},
-    {"cpu_time_sec", SECONDS, AT(profile, cpu_sec)},
-    {"startup_sec", SECONDS, AT(profile, startup_sec)},
-    {"unsampled_sec", SECONDS, AT(profile, unsampled_sec)},
-    {"idle_sec", SECONDS, AT(profile, idle_sec)},
-    {"native_threads_sec", SECONDS, AT(profile, native_threads_sec)},
-    {"main_thread_id", THREAD, AT(profile, main_ident)},
-    {"scalene_version", TEXT, FIELD_CHECK_ONLY},
-    {"gpu_device", TEXT, FIELD_CHECK_ONLY},
-    {"alloc_samples", COUNT, AT(profile, all_memory.samples)},
-    {"growth_rate", FIELD_REAL, -SEC_MAX, SEC_MAX, false, AT(profile, growth_percent)},
-    {"max_footprint_mb", AMOUNT, AT(profile, all_memory.peak_mb)},
-    {"max_footprint_python_fraction", AMOUNT, AT(profile, peak_python_fraction)},
-    {"native_allocations_mb", AMOUNT, AT(profile, native_threads_mb)},
-    {"max_footprint_fname", FIELD_STRING, 0, 0, true, AT(profile, peak_file)},
-    {"max_footprint_lineno", FIELD_U32, 0, LINENO_MAX, true, AT(profile, peak_line)},
-    {"stacks", LIST, FIELD_CHECK_ONLY},
-};
-static const struct json_fields top_fields = FIELDS(top_list);
-
-static const struct json_field untraced_list[] = {
-    {"python_sec", SECONDS, AT(profile, untraced.python_sec)},
-    {"native_sec", SECONDS, AT(profile, untraced.native_sec)},
-    {"system_sec", SECONDS, AT(profile, untraced.system_sec)},
-    {"n_samples", COUNT, AT(profile, untraced.samples)},
-    {"percent", PERCENT, FIELD_CHECK_ONLY},
-};
-static const struct json_fields untraced_fields = FIELDS(untraced_list);
-
-static const struct json_field place_list[] = {
-    {"name", TEXT, AT(profile_place, name)},
-    {"sec", SECONDS, AT(profile_place, sec)},
-};
-static const struct json_fields place_fields = FIELDS(place_list);
-
-static const struct json_field memory_total_list[] = {
-    {"allocated_mb", AMOUNT, AT(profile, all_memory.allocated_mb)},
-    {"copied_mb", AMOUNT, AT(profile, all_memory.copied_mb)},
-    {"live_at_peak_mb", AMOUNT, AT(profile, all_memory.at_peak_mb)},
-    {"live_mb", AMOUNT, AT(profile, all_memory.live_mb)},
-    {"n_alloc_count", COUNT, AT(profile, all_memory.total_count)},
-    {"n_alloc_total_mb", AMOUNT, AT(profile, all_memory.total_mb)},
-    {"n_mallocs", COUNT, AT(profile, all_memory.count)},
-    {"half_width_copy_mb", AMOUNT, AT(profile, all_memory.half_width_mb.copied)},
-    {"half_width_live_mb", AMOUNT, AT(profile, all_memory.half_width_mb.live)},
-    {"half_width_malloc_mb", AMOUNT, AT(profile, all_memory.half_width_mb.allocated)},
-    {"half_width_peak_mb", AMOUNT, AT(profile, all_memory.half_width_mb.peak)},
-    {"python_mb", AMOUNT, AT(profile, all_memory.python_mb)},
-};
-static const struct json_fields memory_total_fields = FIELDS(memory_total_list);
-
-static const struct json_field memory_untraced_list[] = {
-    {"allocated_mb", AMOUNT, AT(profile, untraced_memory.allocated_mb)},
-    {"copied_mb", AMOUNT, AT(profile, untraced_memory.copied_mb)},
-    {"live_at_peak_mb", AMOUNT, AT(profile, untraced_memory.at_peak_mb)},
-    {"live_mb", AMOUNT, AT(profile, untraced_memory.live_mb)},
-    {"n_alloc_count", COUNT, AT(profile, untraced_memory.total_count)},
-    {"n_alloc_total_mb", AMOUNT, AT(profile, untraced_memory.total_mb)},
-    {"n_mallocs", COUNT, AT(profile, untraced_memory.count)},
-    {"half_width_copy_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.copied)},
-    {"half_width_live_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.live)},
-    {"half_width_malloc_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.allocated)},
-    {"half_width_peak_mb", AMOUNT, AT(profile, untraced_memory.half_width_mb.peak)},
-    {"python_mb", AMOUNT, AT(profile, untraced_memory.python_mb)},
-};
-static const struct json_fields memory_untraced_fields = FIELDS(memory_untraced_list);
-
-static const struct json_field leak_list[] = {
-    {"likelihood", SHARE, AT(profile_leak, likelihood)},
-    {"velocity_mb_s", AMOUNT, AT(profile_leak, velocity_mb_s)},
-};
-static const struct json_fields leak_fields = FIELDS(leak_list);
-
-static const struct json_field resident_list[] = {
-    {"allocator_slack_mb", AMOUNT, AT(profile_process, slack_mb)},
-    {"mapped_live_mb", AMOUNT, AT(profile_process, mapped_live_mb)},
-    {"mapped_reserved_mb", AMOUNT, AT(profile_process, mapped_reserved_mb)},
-    {"native_live_mb", AMOUNT, AT(profile_process, native_live_mb)},
-    {"other_mb", AMOUNT, AT(profile_process, other_mb)},
-    {"python_live_mb", AMOUNT, AT(profile_process, python_live_mb)},
-    {"rss_mb", AMOUNT, AT(profile_process, rss_mb)},
-    {"start_rss_mb", AMOUNT, AT(profile_process, start_rss_mb)},
-    {"untouched_mb", AMOUNT, AT(profile_process, untouched_mb)},
-};
-static const struct json_fields resident_fields = FIELDS(resident_list);
-
-static const struct json_field overhead_list[] = {
-    {"handler_sec", SECONDS, AT(profile, handler_sec)},
-    {"memory_sec", SECONDS, AT(profile, memory_sec)},
-    {"sampler_sec", SECONDS, AT(profile, sampler_sec)},
-    {"percent_of_cpu", AMOUNT, FIELD_CHECK_ONLY},
-};
-static const struct json_fields overhead_fields = FIELDS(overhead_list);
-
-static const struct json_field sampling_list[] = {
-    {"cpu_interval_sec", SECONDS, AT(profile, interval_sec)},
-    {"wait_interval_sec", SECONDS, AT(profile, wait_interval_sec)},
-    {"memory_interval_mb", AMOUNT, AT(profile, memory_interval_mb)},
-    {"stack_least_percent", AMOUNT, AT(profile, stack_least_percent)},
-};
-static const struct json_fields sampling_fields = FIELDS(sampling_list);
-
-static const struct json_field file_list[] = {
-    {"cpu_python_sec", SECONDS, AT(profile_file, time.python_sec)},
-    {"cpu_native_sec", SECONDS, AT(profile_file, time.native_sec)},
-    {"system_sec", SECONDS, AT(profile_file, time.system_sec)},
-    {"n_samples", COUNT, AT(profile_file, time.samples)},
-    {"percent_cpu_time", AMOUNT, FIELD_CHECK_ONLY},
-    {"leaks", FIELD_OBJECT, 0, 0, false, FIELD_CHECK_ONLY},
-};
-static const struct json_fields file_fields = FIELDS(file_list);
-
-/* Lines and functions alike; functions have no regions. */
-static const struct json_field line_list[] = {
-    {"lineno", FIELD_U32, 1, LINENO_MAX, false, AT(raw_line, line.lineno)},
-    {"n_cpu_percent_python", PERCENT, AT(raw_line, python_percent)},
-    {"n_cpu_percent_c", PERCENT, AT(raw_line, native_percent)},
-    {"n_sys_percent", PERCENT, AT(raw_line, system_percent)},
-    {"cpu_python_sec", SECONDS, AT(raw_line, python_sec)},
-    {"cpu_native_sec", SECONDS, AT(raw_line, native_sec)},
-    {"system_sec", SECONDS, AT(raw_line, system_sec)},
-    {"n_samples", COUNT, AT(raw_line, line.time.samples)},
-    {"half_width_percent", PERCENT, AT(raw_line, line.half_width_percent)},
-    {"n_core_utilization", SHARE, AT(raw_line, line.core_utilization)},
-    {"start_region_line", LINENO, AT(raw_line, line.start_region)},
-    {"end_region_line", LINENO, AT(raw_line, line.end_region)},
-    {"start_outermost_loop", LINENO, AT(raw_line, line.start_outermost_loop)},
-    {"end_outermost_loop", LINENO, AT(raw_line, line.end_outermost_loop)},
-    {"start_function_line", LINENO, AT(raw_line, line.start_function)},
-    {"end_function_line", LINENO, AT(raw_line, line.end_function)},
-    {"n_gpu_percent", PERCENT, FIELD_CHECK_ONLY},
-    {"n_gpu_avg_memory_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_gpu_peak_memory_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_malloc_mb", AMOUNT, AT(raw_line, line.memory.allocated_mb)},
-    {"n_alloc_count", COUNT, AT(raw_line, line.memory.total_count)},
-    {"n_alloc_total_mb", AMOUNT, AT(raw_line, line.memory.total_mb)},
-    {"n_mallocs", COUNT, AT(raw_line, line.memory.count)},
-    {"half_width_copy_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.copied)},
-    {"half_width_live_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.live)},
-    {"half_width_malloc_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.allocated)},
-    {"half_width_peak_mb", AMOUNT, AT(raw_line, line.memory.half_width_mb.peak)},
-    {"n_avg_mb", AMOUNT, AT(raw_line, line.memory.average_mb)},
-    {"n_peak_mb", AMOUNT, AT(raw_line, line.memory.peak_mb)},
-    {"n_growth_mb", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_live_mb", AMOUNT, AT(raw_line, line.memory.live_mb)},
-    {"n_live_at_peak_mb", AMOUNT, AT(raw_line, line.memory.at_peak_mb)},
-    {"n_python_fraction", SHARE, AT(raw_line, python_fraction)},
-    {"n_usage_fraction", SHARE, AT(raw_line, usage_fraction)},
-    {"n_copy_mb_s", AMOUNT, AT(raw_line, copy_mb_s)},
-    {"n_copy_mb", AMOUNT, AT(raw_line, line.memory.copied_mb)},
-    {"n_alloc_samples", COUNT, AT(raw_line, line.memory.samples)},
-    {"native_library", FIELD_STRING, 0, 0, true, AT(raw_line, line.memory.library)},
-    {"n_async_await_percent", PERCENT, FIELD_CHECK_ONLY},
-    {"n_async_concurrency_mean", AMOUNT, FIELD_CHECK_ONLY},
-    {"n_async_concurrency_peak", AMOUNT, FIELD_CHECK_ONLY},
-    {"async_task_names", LIST, FIELD_CHECK_ONLY},
-    {"is_coroutine", FLAG, FIELD_CHECK_ONLY},
-};
-static const struct json_fields line_fields = FIELDS(line_list);
-
-struct raw_process {
-    struct profile_process process;
-    double peak_rss_mb;
-};
-
-static const struct json_field process_list[] = {
-    {"pid", PROCESS, AT(raw_process, process.pid)},
-    {"ppid", PROCESS, AT(raw_process, process.ppid)},
-    {"command", TEXT, AT(raw_process, process.command)},
-    {"python", TEXT, AT(raw_process, process.python)},
-    {"start_sec", SECONDS, AT(raw_process, process.start_sec)},
-    {"elapsed_sec", SECONDS, AT(raw_process, process.elapsed_sec)},
-    {"cpu_sec", SECONDS, AT(raw_process, process.cpu_sec)},
-    {"startup_sec", SECONDS, AT(raw_process, process.startup_sec)},
-    {"sampled_cpu_sec", SECONDS, AT(raw_process, process.sampled_cpu_sec)},
-    {"peak_rss_mb", SECONDS, AT(raw_process, peak_rss_mb)},
-    {"count", COUNT, AT(raw_process, process.count)},
-    {"ended", FLAG, AT(raw_process, process.ended)},
-    {"running", FLAG, AT(raw_process, process.running)},
-    {"exit_status", FIELD_I32, 0, 255, true, AT(raw_process, process.exit_status)},
-    {"signal", FIELD_I32, 1, 127, true, AT(raw_process, process.signal)},
-    {"forked", FLAG, AT(raw_process, process.forked)},
-};
-static const struct json_fields process_fields = FIELDS(process_list);
-
-static const struct json_field thread_list[] = {
-    {"pid", PROCESS, AT(profile_thread, pid)},
-    {"tid", PROCESS, AT(profile_thread, tid)},
-    {"thread_id", THREAD, AT(profile_thread, ident)},
-    {"name", TEXT, AT(profile_thread, name)},
-    {"count", COUNT, AT(profile_thread, count)},
-    {"python", FLAG, AT(profile_thread, is_python)},
-    {"cpu_sec", SECONDS, AT(profile_thread, cpu_sec)},
-    {"wait_sec", SECONDS, AT(profile_thread, wait_sec)},
-};
-static const struct json_fields thread_fields = FIELDS(thread_list);
-
-static const struct json_field loss_list[] = {
-    {"kind", TEXT, AT(profile_loss, key)},
-    {"text", TEXT, AT(profile_loss, text)},
-    {"count", COUNT, AT(profile_loss, count)},
-};
-static const struct json_fields loss_fields = FIELDS(loss_list);
-
-static const struct json_field frame_list[] = {
-    {"display_name", TEXT, AT(profile_frame, name)},
-    {"filename_or_module", TEXT, AT(profile_frame, file)},
-    {"line", FIELD_U32, 0, LINENO_MAX, true, AT(profile_frame, line)},
-    {"kind", TEXT, FIELD_CHECK_ONLY},
-};
-static const struct json_fields frame_fields = FIELDS(frame_list);
-
-static const struct json_field run_list[] = {
-    {"t_sec", SECONDS, AT(profile_run, at_sec)},
-    {"stack_index", FIELD_U32, 0, UINT32_MAX, false, AT(profile_run, stack)},
-    {"count", COUNT, AT(profile_run, count)},
-    {"thread_id", THREAD, AT(profile_run, thread_ident)},
-};
-static const struct json_fields run_fields = FIELDS(run_list);
 
 /* Line number as text -> likelihood and velocity. */
 static int read_leaks(struct reader *reader, const json_t *object, const struct json_path *path,
@@ -267,7 +24,7 @@ static int read_leaks(struct reader *reader, const json_t *object, const struct 
         const struct json_path here = {.up = &leaks_path, .key = key};
         unsigned long lineno = strtoul(key, NULL, 10);
         struct profile_leak leak = {0};
-        if (reader_fields(reader, &leak_fields, value, &here, &leak))
+        if (reader_fields(reader, &json_table_leak, value, &here, &leak))
             return -1;
         struct profile_line *line =
             lineno <= LINENO_MAX ? profile_line_at(file, (uint32_t)lineno) : NULL;
@@ -334,7 +91,7 @@ static double seconds_of(const struct reader *reader, double sec, double percent
 
 /* What follows from the fields, and the timelines; the original has only the program's. */
 static int read_memory(struct reader *reader, const json_t *value, const struct json_path *path,
-                       struct raw_line *raw)
+                       struct json_raw_line *raw)
 {
     struct profile_memory *memory = &raw->line.memory;
     uint32_t own_count = 0;
@@ -354,11 +111,33 @@ static int read_memory(struct reader *reader, const json_t *value, const struct 
     return 0;
 }
 
+/* The original tells no seconds of awaiting, but how it is shared out: of a time that is at most
+ * the elapsed one. */
+static int read_async(struct reader *reader, const json_t *value, const struct json_path *path,
+                      struct json_raw_line *raw)
+{
+    struct profile_async *async = &raw->line.async;
+    struct profile_loops *loops = &reader->profile->loops;
+    if (!json_object_get(value, "async_await_sec") && raw->await_percent > 0) {
+        if (!(loops->await_sec > 0))
+            loops->await_sec = reader->profile->total_sec;
+        async->await_sec = raw->await_percent / 100 * loops->await_sec;
+    }
+    if (raw->concurrency_mean > 0)
+        async->present_sec = (async->await_sec + async->join_sec) / raw->concurrency_mean;
+    if (reader_list(reader, value, path, "async_task_names", sizeof *async->names, reader_string,
+                    &async->names, &async->name_count))
+        return -1;
+    if (async->name_count > PROFILE_TASK_NAMES_MAX)
+        async->name_count = PROFILE_TASK_NAMES_MAX;
+    return 0;
+}
+
 static int read_line(struct reader *reader, const json_t *value, const struct json_path *path,
                      void *item)
 {
-    struct raw_line raw = {.python_sec = -1, .native_sec = -1, .system_sec = -1};
-    if (reader_fields(reader, &line_fields, value, path, &raw))
+    struct json_raw_line raw = {.python_sec = -1, .native_sec = -1, .system_sec = -1};
+    if (reader_fields(reader, &json_table_line, value, path, &raw))
         return -1;
     if (!raw.line.lineno)
         return json_field_fail(path, reader->err, "\"lineno\" is missing");
@@ -379,7 +158,8 @@ static int read_line(struct reader *reader, const json_t *value, const struct js
     raw.line.time.native_sec = seconds_of(reader, raw.native_sec, raw.native_percent);
     raw.line.time.system_sec = seconds_of(reader, raw.system_sec, raw.system_percent);
     if (reader_waits(reader, value, path, &raw.line.time) ||
-        read_stamps(reader, value, path, &raw.line) || read_memory(reader, value, path, &raw))
+        read_stamps(reader, value, path, &raw.line) || read_memory(reader, value, path, &raw) ||
+        read_async(reader, value, path, &raw))
         return -1;
     *(struct profile_line *)item = raw.line;
     return 0;
@@ -401,7 +181,7 @@ static int check_order(struct reader *reader, const struct json_path *path,
 static int read_file_rest(struct reader *reader, const json_t *value, const struct json_path *path,
                           struct profile_file *file)
 {
-    if (reader_fields(reader, &file_fields, value, path, file) ||
+    if (reader_fields(reader, &json_table_file, value, path, file) ||
         reader_waits(reader, value, path, &file->time) ||
         reader_list(reader, value, path, "imports", sizeof *file->imports, reader_string,
                     &file->imports, &file->import_count) ||
@@ -493,15 +273,15 @@ static int read_files(struct reader *reader, struct json_slice files)
 static int read_process(struct reader *reader, const json_t *value, const struct json_path *path,
                         void *item)
 {
-    struct raw_process raw = {.process = {.count = 1, .exit_status = -1}};
-    if (reader_fields(reader, &process_fields, value, path, &raw))
+    struct json_raw_process raw = {.process = {.count = 1, .exit_status = -1}};
+    if (reader_fields(reader, &json_table_process, value, path, &raw))
         return -1;
     raw.process.peak_rss_bytes = (uint64_t)(raw.peak_rss_mb * 1048576.0);
     const json_t *memory = json_object_get(value, "memory");
     const struct json_path memory_path = {.up = path, .key = "memory"};
     raw.process.has_memory = memory && !json_is_null(memory);
     if (raw.process.has_memory &&
-        reader_fields(reader, &resident_fields, memory, &memory_path, &raw.process))
+        reader_fields(reader, &json_table_resident, memory, &memory_path, &raw.process))
         return -1;
     *(struct profile_process *)item = raw.process;
     return 0;
@@ -511,26 +291,61 @@ static int read_thread(struct reader *reader, const json_t *value, const struct 
                        void *item)
 {
     ((struct profile_thread *)item)->count = 1;
-    return reader_fields(reader, &thread_fields, value, path, item);
+    return reader_fields(reader, &json_table_thread, value, path, item);
 }
 
 static int read_loss(struct reader *reader, const json_t *value, const struct json_path *path,
                      void *item)
 {
-    return reader_fields(reader, &loss_fields, value, path, item);
+    return reader_fields(reader, &json_table_loss, value, path, item);
+}
+
+static int read_section(struct reader *reader, const json_t *root, const char *key,
+                        const struct json_fields *fields)
+{
+    const json_t *object = json_object_get(root, key);
+    const struct json_path path = {.key = key};
+    return object ? reader_fields(reader, fields, object, &path, reader->profile) : 0;
+}
+
+/* [seconds, tasks] */
+static int read_crowd(struct reader *reader, const json_t *value, const struct json_path *path,
+                      void *item)
+{
+    static const struct json_field at_sec = {"", SECONDS, AT(profile_crowd, at_sec)};
+    static const struct json_field tasks = {"", COUNT, AT(profile_crowd, tasks)};
+    const json_t *at = json_array_get(value, 0), *count = json_array_get(value, 1);
+    if (!at || !count)
+        return json_field_expected(path, "a time and a number of tasks", value, reader->err);
+    return json_field_store(&at_sec, at, path, NULL, item, reader->err) ||
+                   json_field_store(&tasks, count, path, NULL, item, reader->err)
+               ? -1
+               : 0;
+}
+
+static int read_loops(struct reader *reader, const json_t *root)
+{
+    struct profile_loops *loops = &reader->profile->loops;
+    if (read_section(reader, root, "async", &json_table_async) ||
+        reader_list(reader, json_object_get(root, "async"), &(struct json_path){.key = "async"},
+                    "tasks", sizeof *loops->crowd, read_crowd, &loops->crowd, &loops->crowd_count))
+        return -1;
+    if (loops->crowd_count > PROFILE_POINTS_MAX)
+        loops->crowd_count = PROFILE_POINTS_MAX;
+    return 0;
 }
 
 static int read_place(struct reader *reader, const json_t *value, const struct json_path *path,
                       void *item)
 {
-    return reader_fields(reader, &place_fields, value, path, item);
+    return reader_fields(reader, &json_table_place, value, path, item);
 }
 
 static int read_frame(struct reader *reader, const json_t *value, const struct json_path *path,
                       void *item)
 {
     struct profile_frame *frame = item;
-    if (reader_fields(reader, &frame_fields, value, path, frame))
+    if (reader_fields(reader, &json_table_frame, value, path, frame))
         return -1;
     const char *kind = json_string_value(json_object_get(value, "kind"));
     frame->is_native = kind && !strcmp(kind, "native");
@@ -587,7 +402,7 @@ static int read_run(struct reader *reader, const json_t *value, const struct jso
                     void *item)
 {
     struct profile_run *run = item;
-    if (reader_fields(reader, &run_fields, value, path, run))
+    if (reader_fields(reader, &json_table_run, value, path, run))
         return -1;
     if (run->stack >= reader->profile->stack_count)
         return json_field_fail(path, reader->err, "there is no stack %u in combined_stacks",
@@ -642,14 +457,6 @@ static int read_lists(struct reader *reader, const json_t *root)
     return 0;
 }
 
-static int read_section(struct reader *reader, const json_t *root, const char *key,
-                        const struct json_fields *fields)
-{
-    const json_t *object = json_object_get(root, key);
-    const struct json_path path = {.key = key};
-    return object ? reader_fields(reader, fields, object, &path, reader->profile) : 0;
-}
-
 static int check_schema(const struct reader *reader, const json_t *root)
 {
     static const struct json_field version_field = {"", FIELD_U32, 1, UINT32_MAX, false, 0};
@@ -671,18 +478,19 @@ static int check_schema(const struct reader *reader, const json_t *root)
 static int read_root(struct reader *reader, const json_t *root, const struct json_slice *large)
 {
     struct profile *profile = reader->profile;
-    if (check_schema(reader, root) || reader_fields(reader, &top_fields, root, NULL, profile))
+    if (check_schema(reader, root) || reader_fields(reader, &json_table_top, root, NULL, profile))
         return -1;
     if (!json_object_get(root, "total_time_sec")) {
         if (!json_object_get(root, "elapsed_time_sec"))
             return err_set(reader->err, "\"elapsed_time_sec\" is missing");
         profile->total_sec = profile->elapsed_sec;
     }
-    if (read_section(reader, root, "untraced", &untraced_fields) ||
-        read_section(reader, root, "overhead", &overhead_fields) ||
-        read_section(reader, root, "sampling", &sampling_fields) ||
-        read_section(reader, root, "memory_total", &memory_total_fields) ||
-        read_section(reader, root, "memory_untraced", &memory_untraced_fields) ||
+    if (read_section(reader, root, "untraced", &json_table_untraced) ||
+        read_section(reader, root, "overhead", &json_table_overhead) ||
+        read_section(reader, root, "sampling", &json_table_sampling) ||
+        read_section(reader, root, "memory_total", &json_table_memory_total) ||
+        read_section(reader, root, "memory_untraced", &json_table_memory_untraced) ||
+        read_loops(reader, root) ||
         reader_points(reader, root, NULL, "samples", &profile->all_memory.points,
                       &profile->all_memory.point_count) ||
         reader_waits(reader, root, NULL, &profile->time) || read_files(reader, large[FILES]) ||

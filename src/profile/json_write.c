@@ -415,6 +415,38 @@ static void put_memory_whole(struct json_out *out, const char *key,
     json_out_end(out);
 }
 
+static void put_loops(struct json_out *out, const struct profile *profile)
+{
+    const struct profile_loops *loops = &profile->loops;
+    json_out_key(out, "async");
+    json_out_object(out);
+    json_put_key_real(out, "await_sec", loops->await_sec);
+    json_put_key_real(out, "blocked_sec", loops->blocked_sec);
+    json_put_key_real(out, "busy_sec", loops->busy_sec);
+    json_put_key_real(out, "idle_sec", loops->idle_sec);
+    json_put_key_real(out, "join_sec", loops->join_sec);
+    if (loops->longest_file)
+        json_put_key_text(out, "longest_blocked_file", profile, loops->longest_file);
+    else
+        json_put_key_null(out, "longest_blocked_file");
+    json_put_key_int_or_null(out, "longest_blocked_line", loops->longest_line, loops->longest_line);
+    json_put_key_real(out, "longest_blocked_sec", loops->longest_sec);
+    json_put_key_int(out, "loops", loops->count);
+    json_put_key_real(out, "ready_sec", loops->ready_sec);
+    json_out_key(out, "tasks");
+    json_out_array(out);
+    for (uint32_t i = 0; i < loops->crowd_count; i++) {
+        json_out_array(out);
+        json_put_moment(out, loops->crowd[i].at_sec);
+        json_put_count(out, loops->crowd[i].tasks);
+        json_out_end(out);
+    }
+    json_out_end(out);
+    json_put_key_int(out, "tasks_peak", loops->tasks_peak);
+    json_put_key_real(out, "untraced_await_sec", loops->untraced_await_sec);
+    json_out_end(out);
+}
+
 /* `is_whole`: with files, stacks and timeline, which are nearly all of it. */
 static void put_profile(struct json_out *out, const struct profile *profile, bool is_whole)
 {
@@ -424,6 +456,7 @@ static void put_profile(struct json_out *out, const struct profile *profile, boo
         json_put_key_texts(out, "args", profile, profile->args, profile->arg_count);
     else
         json_put_key_null(out, "args");
+    put_loops(out, profile);
     json_put_key_bool(out, "async_profile", profile->async_profile);
     if (is_whole) {
         put_combined_stacks(out, profile);

@@ -1,5 +1,5 @@
 /* Several runs become one profile; see merge.h.  Files and lines are in merge_files.c, figures
- * of memory in merge_memory.c. */
+ * of memory in merge_memory.c, tasks in merge_async.c. */
 #include "profile/merge_parts.h"
 
 #include "base/buf.h"
@@ -470,6 +470,7 @@ void merge_profiles(struct profile *merged, const struct profile *runs, size_t c
         add_processes(&merge);
         add_threads_and_stacks(&merge);
         merge_memory(&merge);
+        merge_async(&merge);
         merge_files(&merge);
     }
     merged->notes = pool_alloc(&merged->pool, merge.note_count * sizeof *merged->notes);

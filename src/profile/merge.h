@@ -11,16 +11,18 @@
  *                                averages weigh by what was allocated; leaks: the likeliest.
  *                                Courses over time, and what was live at the peak: those of the
  *                                run with the highest footprint
- *   stacks                       summed where all frames are equal
- *   timeline, stamps, processes  placed by the absolute time at which the runs began
- *   threads, processes           of all runs; a thread whose ident another run had gets a new one
- *   notes, losses                each once; counts summed
- *   program, arguments, options  those of the earliest run
+ *   event loops, tasks           times and counts summed, and so mean concurrency weighs by the
+ * time in which tasks waited; peaks and longest stretches: the highest. Names of tasks: of all
+ * runs, a hundred.  How many tasks there were over time: of the run that had most stacks summed
+ * where all frames are equal timeline, stamps, processes  placed by the absolute time at which the
+ * runs began threads, processes           of all runs; a thread whose ident another run had gets a
+ * new one notes, losses                each once; counts summed program, arguments, options  those
+ * of the earliest run
  *
  * Where the source of a file differs, the newest run's is kept; lines of older
  * runs are found in it by their text, and time and memory on lines that are not
- * there any more go to `untraced`.  GPU figures are not part of the profile model: a
- * note says so when a run had some.
+ * there any more go to `untraced`, what was awaited there to `untraced_await_sec`.  GPU figures are
+ * not part of the profile model: a note says so when a run had some.
  */
 #ifndef PROFILE_MERGE_H
 #define PROFILE_MERGE_H

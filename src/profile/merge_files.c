@@ -54,6 +54,7 @@ static struct profile_line blank_line(const struct part *part, uint32_t at)
         .end_outermost_loop = line->end_outermost_loop,
         .start_function = line->start_function,
         .end_function = line->end_function,
+        .is_coroutine = line->is_coroutine,
     };
 }
 
@@ -175,6 +176,7 @@ static void add_line(struct merge *merge, const struct profile *run,
     into->core_utilization += from->core_utilization * profile_time_sum(&from->time);
     add_stamps(merge, run, from, into);
     merge_memory_add(merge, run, &from->memory, &into->memory);
+    merge_async_add(merge, run, &from->async, &into->async);
 }
 
 /* The number of a part's line in the merged file; 0: gone.  A line the part does not have is where
@@ -189,7 +191,20 @@ static uint32_t new_lineno(const struct part *part, const struct profile_file *f
     return at ? file->lines[at - 1].lineno : 0;
 }
 
-/* The line that made the peak is one of the newest source. */
+/* The line that blocked an event loop longest is one of the newest source. */
+static void place_longest(struct merge *merge, const struct part *part,
+                          const struct profile_file *file)
+{
+    struct profile_loops *loops = &merge->out->loops;
+    if (part->run != merge->blocked_run || loops->longest_file != file->name ||
+        !loops->longest_line)
+        return;
+    loops->longest_line = new_lineno(part, file, loops->longest_line);
+    if (!loops->longest_line)
+        loops->longest_file = 0;
+}
+
+/* So is the one that made the peak. */
 static void place_peak(struct merge *merge, const struct part *part,
                        const struct profile_file *file)
 {
@@ -236,9 +251,11 @@ static void add_lines(struct merge *merge, const struct parts *parts, struct pro
             } else {
                 profile_time_add(&out->untraced, &line->time);
                 merge_memory_add(merge, part->run, &line->memory, &out->untraced_memory);
+                out->loops.untraced_await_sec += line->async.await_sec;
             }
         }
         place_peak(merge, part, file);
+        place_longest(merge, part, file);
     }
     for (uint32_t i = 0; i < file->line_count; i++) {
         finish_line(out, &file->lines[i]);
@@ -290,6 +307,7 @@ static void add_functions(struct merge *merge, const struct parts *parts, struct
                 *into = (struct profile_line){.lineno = lineno ? lineno : function->lineno,
                                               .text = name};
             }
+            into->is_coroutine |= function->is_coroutine;
             add_line(merge, part->run, function, into);
         }
     }

@@ -1,4 +1,5 @@
-/* What merge.c, merge_files.c and merge_memory.c share.  Nobody else includes this. */
+/* What merge.c, merge_async.c, merge_files.c and merge_memory.c share.  Nobody else includes this.
+ */
 #ifndef PROFILE_MERGE_PARTS_H
 #define PROFILE_MERGE_PARTS_H
 
@@ -10,6 +11,8 @@ struct merge {
     const struct profile **runs; /* the ones that are not empty, by start */
     size_t count;
     double base_absolute_sec, base_perf_sec; /* of the earliest run whose start is known */
+    const struct profile
+        *blocked_run;               /* the one whose event loop was blocked longest at a stretch */
     const struct profile *peak_run; /* the one with the highest footprint; NULL: none has any */
     str_id *notes;
     size_t note_count, note_cap;
@@ -33,7 +36,13 @@ void merge_memory(struct merge *merge);
 void merge_memory_add(struct merge *merge, const struct profile *run,
                       const struct profile_memory *from, struct profile_memory *into);
 
-/* merge_files.c.  Needs out->time; adds to out->untraced, out->untraced_memory. */
+/* merge_async.c: likewise. */
+void merge_async(struct merge *merge);
+void merge_async_add(struct merge *merge, const struct profile *run,
+                     const struct profile_async *from, struct profile_async *into);
+
+/* merge_files.c.  Needs out->time; adds to out->untraced, out->untraced_memory
+ * and out->loops.untraced_await_sec. */
 void merge_files(struct merge *merge);
 
 #endif

@@ -48,7 +48,47 @@ bool profile_line_is_active(const struct profile_line *line)
                  memory->live_mb + memory->peak_mb + memory->copied_mb;
     for (int cause = 0; cause < WAIT_CAUSES; cause++)
         sum += time->wait_sec[cause];
-    return sum > 0 || time->samples || memory->samples || memory->point_count;
+    return sum > 0 || time->samples || memory->samples || memory->point_count ||
+           profile_async_is_active(&line->async);
+}
+
+bool profile_async_is_active(const struct profile_async *async)
+{
+    return async->await_sec + async->join_sec + async->ready_sec + async->blocked_sec > 0 ||
+           async->peak > 0 || async->name_count;
+}
+
+bool profile_has_loops(const struct profile *profile)
+{
+    return profile->loops.count || profile->loops.await_sec > 0;
+}
+
+double profile_concurrency(const struct profile_async *async)
+{
+    if (!(async->present_sec > 0))
+        return 0;
+    double mean = (async->await_sec + async->join_sec) / async->present_sec;
+    return async->peak > 0 ? fmin(mean, async->peak) : mean;
+}
+
+double profile_await_percent(const struct profile *profile, const struct profile_async *async)
+{
+    double all_sec = profile->loops.await_sec;
+    return all_sec > 0 ? fmin(100 * async->await_sec / all_sec, 100) : 0;
+}
+
+void profile_async_add(struct profile_async *into, const struct profile_async *from)
+{
+    into->await_sec += from->await_sec;
+    into->join_sec += from->join_sec;
+    into->ready_sec += from->ready_sec;
+    into->present_sec += from->present_sec;
+    into->peak = fmax(into->peak, from->peak);
+    into->half_width_sec = hypot(into->half_width_sec, from->half_width_sec);
+    into->square_sec2 += from->square_sec2;
+    into->blocked_sec += from->blocked_sec;
+    into->blocked_longest_sec = fmax(into->blocked_longest_sec, from->blocked_longest_sec);
+    into->blocked_count += from->blocked_count;
 }
 
 double profile_time_sum(const struct profile_time *time)

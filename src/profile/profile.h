@@ -72,12 +72,53 @@ struct profile_memory {
     uint32_t point_count;         /* at most PROFILE_POINTS_MAX */
 };
 
+/*
+ * What tasks did at a line, and what the line did to event loops (docs/format.md "Async").  Time of
+ * tasks is that of all of them together: ten that wait for a second are ten seconds.
+ */
+struct profile_async {
+    double await_sec;           /* they waited for something that is no task, */
+    double join_sec;            /* or for other tasks, whose time counts by itself, */
+    double ready_sec;           /* or could run, but the loop had not come to them */
+    double present_sec;         /* in which at least one of them waited */
+    double peak;                /* so many waited at once */
+    double half_width_sec;      /* 95 %, of await_sec; 0 where all tasks were looked at */
+    double square_sec2;         /* sum of squared weights of looks, while a report is made */
+    double blocked_sec;         /* a loop did nothing else, */
+    double blocked_longest_sec; /* and so long at a stretch, */
+    uint64_t blocked_count;     /* of which there were so many */
+    str_id *names; /* of tasks that waited here, by name; at most PROFILE_TASK_NAMES_MAX */
+    uint32_t name_count;
+};
+
+struct profile_crowd { /* of tasks that are not finished */
+    double at_sec;     /* since the program's start */
+    uint64_t tasks;
+};
+
+/* All event loops, and tasks of the whole run. */
+struct profile_loops {
+    uint64_t count;
+    double busy_sec, idle_sec; /* a loop is idle while it polls */
+    double blocked_sec;        /* of busy: had not polled for some milliseconds */
+    double longest_sec;        /* the longest such stretch, */
+    str_id longest_file;       /* and where most of it was spent; 0: unknown */
+    uint32_t longest_line;
+    double await_sec, join_sec, ready_sec;
+    double untraced_await_sec; /* of await_sec: on no reported line */
+    uint64_t tasks_peak;
+    struct profile_crowd *crowd; /* over time; at most PROFILE_POINTS_MAX */
+    uint32_t crowd_count;
+};
+
 /* A source line, or a function (then `text` is its qualified name). */
 struct profile_line {
     uint32_t lineno;
     str_id text;
     struct profile_time time;
     struct profile_memory memory;
+    struct profile_async async;
+    bool is_coroutine;         /* in an `async def` */
     double half_width_percent; /* 95 % half-width of (python + native + system) percent */
     double core_utilization;
     double *stamps; /* CLOCK_MONOTONIC seconds of samples, sorted; at most PROFILE_STAMPS_MAX */
@@ -92,6 +133,9 @@ enum {
     PROFILE_STACKS_MAX = 10000,
     PROFILE_FRAMES_MAX = 5000, /* of all stacks together: about 1 MB of JSON */
     PROFILE_POINTS_MAX = 100,
+    PROFILE_TASK_NAMES_MAX = 100,
+    PROFILE_AWAIT_STACKS_MAX = 1000, /* beside the others */
+    PROFILE_AWAIT_FRAMES_MAX = 2000,
     PROFILE_MEMORY_STACKS_MAX = 1000,
     PROFILE_MEMORY_FRAMES_MAX = 2000,
     PROFILE_ELSEWHERE_MAX = 10,
@@ -207,6 +251,8 @@ struct profile {
     double memory_sec;               /* the same of following memory, estimated */
     uint64_t main_ident;
 
+    struct profile_loops loops;
+
     struct profile_memory all_memory; /* of the whole run; `points` is the footprint's course */
     struct profile_memory untraced_memory; /* the part not on any traced line */
     double native_threads_mb;              /* allocated by threads without Python code */
@@ -242,7 +288,19 @@ const char *profile_str(const struct profile *profile, str_id id);
 /* NULL if the file has no such line. */
 struct profile_line *profile_line_at(const struct profile_file *file, uint32_t lineno);
 
-bool profile_line_is_active(const struct profile_line *line); /* has time, waits or memory */
+/* Has time, waits, memory or tasks. */
+bool profile_line_is_active(const struct profile_line *line);
+bool profile_async_is_active(const struct profile_async *async);
+
+/* Were event loops followed, or do we have what another profiler said of awaiting? */
+bool profile_has_loops(const struct profile *profile);
+
+/* Tasks that waited at once, while any did, on average. */
+double profile_concurrency(const struct profile_async *async);
+/* Of all awaiting. */
+double profile_await_percent(const struct profile *profile, const struct profile_async *async);
+/* All but names: sums, and the highest of what cannot be added. */
+void profile_async_add(struct profile_async *into, const struct profile_async *from);
 
 double profile_time_sum(const struct profile_time *time); /* python + native + system */
 double profile_percent(const struct profile *profile, double sec);

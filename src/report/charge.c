@@ -37,8 +37,12 @@ void charge_release(struct charge *charge)
                           &charge->node_index};
     for (size_t i = 0; i < sizeof maps / sizeof *maps; i++)
         map_release(maps[i]);
-    for (size_t i = 0; i < charge->line_count; i++)
+    for (size_t i = 0; i < charge->line_count; i++) {
         free(charge->lines[i].stamps.at_sec);
+        free(charge->lines[i].names.items);
+    }
+    for (size_t i = 0; i < charge->function_count; i++)
+        free(charge->functions[i].names.items);
     free(charge->files);
     free(charge->lines);
     free(charge->functions);
@@ -52,6 +56,12 @@ void charge_release(struct charge *charge)
 #define COPY_LIST(to, from, list, number, room)                                                    \
     ((to)->list = mem_copy((from)->list, (from)->number * sizeof *(from)->list),                   \
      (to)->number = (to)->room = (from)->number)
+
+static void copy_names(struct charge_names *names)
+{
+    names->items = mem_copy(names->items, names->count * sizeof *names->items);
+    names->cap = names->count;
+}
 
 void charge_copy(struct charge *to, const struct charge *from)
 {
@@ -79,7 +89,10 @@ void charge_copy(struct charge *to, const struct charge *from)
         struct charge_stamps *stamps = &to->lines[i].stamps;
         stamps->at_sec = mem_copy(stamps->at_sec, stamps->count * sizeof *stamps->at_sec);
         stamps->cap = stamps->count;
+        copy_names(&to->lines[i].names);
     }
+    for (size_t i = 0; i < to->function_count; i++)
+        copy_names(&to->functions[i].names);
 }
 
 /* ---- names ---- */
@@ -323,23 +336,32 @@ struct merge {
     uint32_t *node_of;
 };
 
-static uint32_t python_node(struct merge *merge, uint32_t parent, const struct wire_node *node)
+/* An instruction as a code of ours and a line. */
+static bool resolve(struct merge *merge, uint32_t ref, int32_t at, struct charge_frame *frame)
 {
-    struct charge *charge = merge->charge;
-    const struct wire_code *code = recording_code(merge->recording, node->ref);
+    const struct wire_code *code = recording_code(merge->recording, ref);
     if (!code)
-        return parent;
-    uint32_t *known = &merge->code_of[node->ref];
-    struct linetable *lines = &merge->lines[node->ref];
+        return false;
+    uint32_t *known = &merge->code_of[ref];
+    struct linetable *lines = &merge->lines[ref];
     if (*known == UNRESOLVED) {
-        *known = code_of(charge, merge->recording, node->ref);
+        *known = code_of(merge->charge, merge->recording, ref);
         linetable_decode(lines, (enum wire_line_format)code->line_format,
                          recording_bytes(merge->recording, code->line_table),
                          code->line_table.bytes, code->first_line);
     }
-    int line = linetable_line(lines, node->at);
-    uint32_t lineno = line > 0 ? (uint32_t)line : charge->codes[*known].first_line;
-    return node_below(charge, parent, frame_of(charge, *known, lineno));
+    int line = linetable_line(lines, at);
+    frame->code = *known;
+    frame->line = line > 0 ? (uint32_t)line : merge->charge->codes[*known].first_line;
+    return true;
+}
+
+static uint32_t python_node(struct merge *merge, uint32_t parent, const struct wire_node *node)
+{
+    struct charge_frame frame;
+    if (!resolve(merge, node->ref, node->at, &frame))
+        return parent;
+    return node_below(merge->charge, parent, frame_of(merge->charge, frame.code, frame.line));
 }
 
 /* Frames that are not Python's leave no node: a stack cut at the outside begins where it was cut,
@@ -366,6 +388,46 @@ static uint32_t merge_node(struct merge *merge, uint32_t id)
         merge->node_of[path[length]] = node;
     }
     return node;
+}
+
+static struct charge_place merge_place(struct merge *merge, const struct wire_place *place)
+{
+    struct charge *charge = merge->charge;
+    struct charge_frame frame;
+    if (!place || !resolve(merge, atomic_load(&place->code), place->at, &frame))
+        return (struct charge_place){0};
+    const struct charge_code *code = &charge->codes[frame.code];
+    if (!charge->files[code->file].traced)
+        return (struct charge_place){0};
+    return (struct charge_place){line_of(charge, code->file, frame.line), code->function};
+}
+
+struct charge_place charge_place_of(const struct charge *charge, uint32_t node)
+{
+    uint32_t traced = charge->nodes[node].traced;
+    if (traced == CHARGE_NO_STACK)
+        return (struct charge_place){0};
+    return (struct charge_place){
+        .line = charge->nodes[traced].line,
+        .function = charge->codes[charge->frames[charge->nodes[traced].frame].code].function,
+    };
+}
+
+/* Nodes that others than cells refer to. */
+static void merge_others(struct merge *merge)
+{
+    const struct recording *recording = merge->recording;
+    for (uint32_t i = 1; i < recording_count(recording, WIRE_SITE); i++) {
+        const struct wire_site *site = recording_site(recording, i);
+        if (site)
+            merge_node(merge, site->node);
+    }
+    for (uint32_t i = 1; i < recording_count(recording, WIRE_AWAIT); i++) {
+        struct recording_await await;
+        if (recording_await(recording, i, &await))
+            merge_node(merge, await.node);
+    }
+    merge_node(merge, atomic_load(&recording->header.async.longest_node));
 }
 
 /* ---- time ---- */
@@ -414,11 +476,34 @@ static void charge_cell(struct charge *charge, uint32_t node_id, const struct pr
         profile_time_add(&charge->functions[code->function - 1].time, time);
 }
 
-uint32_t *charge_recording(struct charge *charge, const struct recording *recording,
-                           double *sampled_cpu_sec)
+static double charge_cells(struct merge *merge)
+{
+    struct charge *charge = merge->charge;
+    double cpu_sec = 0;
+    struct judge judge;
+    judge_init(&judge, merge->recording);
+    for (uint32_t i = 1; i < recording_count(merge->recording, WIRE_CELL); i++) {
+        struct recording_cell cell;
+        if (!recording_cell(merge->recording, i, &cell))
+            continue;
+        if (cell.kind == WIRE_CPU_CALL)
+            cell.kind = judge_kind(&judge, &cell);
+        struct profile_time time = time_of(&cell);
+        charge_cell(charge, merge_node(merge, cell.node), &time);
+        if (cell.kind == WIRE_WAIT_REQUEST)
+            charge->idle_sec += (double)cell.charged_ns / 1e9;
+        cpu_sec += time.python_sec + time.native_sec;
+    }
+    judge_release(&judge);
+    return cpu_sec;
+}
+
+double charge_recording(struct charge *charge, const struct recording *recording,
+                        struct charge_ids *ids)
 {
     size_t nodes = recording_count(recording, WIRE_NODE),
-           codes = recording_count(recording, WIRE_CODE);
+           codes = recording_count(recording, WIRE_CODE),
+           places = recording_count(recording, WIRE_PLACE);
     struct merge merge = {
         .charge = charge,
         .recording = recording,
@@ -429,36 +514,28 @@ uint32_t *charge_recording(struct charge *charge, const struct recording *record
     memset(merge.code_of, 0xFF, (codes + 1) * sizeof(uint32_t));
     memset(merge.node_of, 0xFF, (nodes + 1) * sizeof(uint32_t));
     merge.node_of[0] = CHARGE_NO_STACK;
-    *sampled_cpu_sec = 0;
-    struct judge judge;
-    judge_init(&judge, recording);
-    for (uint32_t i = 1; i < recording_count(recording, WIRE_CELL); i++) {
-        struct recording_cell cell;
-        if (!recording_cell(recording, i, &cell))
-            continue;
-        if (cell.kind == WIRE_CPU_CALL)
-            cell.kind = judge_kind(&judge, &cell);
-        struct profile_time time = time_of(&cell);
-        charge_cell(charge, merge_node(&merge, cell.node), &time);
-        if (cell.kind == WIRE_WAIT_REQUEST)
-            charge->idle_sec += (double)cell.charged_ns / 1e9;
-        *sampled_cpu_sec += time.python_sec + time.native_sec;
-    }
-    for (uint32_t i = 1; i < recording_count(recording, WIRE_SITE); i++) {
-        const struct wire_site *site = recording_site(recording, i);
-        if (site)
-            merge_node(&merge, site->node);
-    }
+    double cpu_sec = charge_cells(&merge);
+    merge_others(&merge);
     /* The timeline may know stacks whose cells found no room. */
     for (uint32_t i = 1; i < nodes; i++)
         if (merge.node_of[i] == UNRESOLVED)
             merge.node_of[i] = CHARGE_NO_STACK;
-    judge_release(&judge);
+    ids->node_of = merge.node_of;
+    ids->place_of = mem_zalloc(places + 1, sizeof *ids->place_of);
+    for (uint32_t i = 1; i < places; i++)
+        ids->place_of[i] = merge_place(&merge, recording_place(recording, i));
     for (size_t i = 0; i < codes; i++)
         linetable_release(&merge.lines[i]);
     free(merge.lines);
     free(merge.code_of);
-    return merge.node_of;
+    return cpu_sec;
+}
+
+void charge_ids_release(struct charge_ids *ids)
+{
+    free(ids->node_of);
+    free(ids->place_of);
+    *ids = (struct charge_ids){0};
 }
 
 bool charge_settle_tool(struct charge *charge)
@@ -466,7 +543,8 @@ bool charge_settle_tool(struct charge *charge)
     bool has_tool = false, has_own = false;
     for (size_t i = 0; i < charge->file_count; i++) {
         const struct charge_file *file = &charge->files[i];
-        if (file->traced && (profile_time_sum(&file->time) > 0 || file->memory.samples))
+        if (file->traced && (profile_time_sum(&file->time) > 0 || file->memory.samples ||
+                             profile_async_is_active(&file->async)))
             *(file->is_tool ? &has_tool : &has_own) = true;
     }
     for (size_t i = 0; has_own && i < charge->file_count; i++)

@@ -44,13 +44,22 @@ struct charge_file {
     bool is_tool;  /* traced where no other traced frame is on the stack: charge_settle_tool */
     bool reported; /* for report_files.c and what comes after it */
     struct profile_time time;
-    struct profile_memory memory; /* here and below: filled by report_memory.c */
+    struct profile_memory memory; /* here and below: filled by report_memory.c, */
+    struct profile_async async;   /* and by report_async.c; `names` of both are their own */
+};
+
+/* Of tasks, PROFILE_TASK_NAMES_MAX at most. */
+struct charge_names {
+    str_id *items;
+    uint32_t count, cap;
 };
 
 struct charge_line {
     uint32_t file, line;
     struct profile_time time;
     struct profile_memory memory;
+    struct profile_async async;
+    struct charge_names names;
     struct charge_stamps stamps;
 };
 
@@ -60,6 +69,8 @@ struct charge_function {
     uint32_t first_line;
     struct profile_time time;
     struct profile_memory memory;
+    struct profile_async async;
+    struct charge_names names;
 };
 
 struct charge_code {
@@ -123,10 +134,23 @@ void charge_release(struct charge *charge); /* idempotent */
 /* `to` is initialised and empty; its strings hold those of `from` under the same ids. */
 void charge_copy(struct charge *to, const struct charge *from);
 
-/* Adds everything the recording holds.  Returns, for each node id of the recording, its node in the
- * merged tree (the caller frees it); *sampled_cpu_sec is the CPU time of its cells. */
-uint32_t *charge_recording(struct charge *charge, const struct recording *recording,
-                           double *sampled_cpu_sec);
+/* What something is charged to, each + 1; 0: not traced, or no function. */
+struct charge_place {
+    uint32_t line, function;
+};
+struct charge_place charge_place_of(const struct charge *charge, uint32_t node);
+
+/* What the ids of one recording are here. */
+struct charge_ids {
+    uint32_t *node_of;             /* of a node: its node in the merged tree */
+    struct charge_place *place_of; /* of a wire_place */
+};
+void charge_ids_release(struct charge_ids *ids);
+
+/* Adds the time of all cells; returns their CPU time.  Nodes that anything in the recording refers
+ * to are merged, and given in *ids. */
+double charge_recording(struct charge *charge, const struct recording *recording,
+                        struct charge_ids *ids);
 
 /* When all is added: are the tool's own files the ones to look at?  If a file of the user's has
  * time, they are not traced any more; what was charged to them stays with their lines, and is

@@ -112,9 +112,9 @@ int recording_peek(struct wire_header *header, const char *path, struct err *err
 
 int recording_open(struct recording *recording, const char *path, struct err *err)
 {
-    static const enum wire_section_id order[] = {WIRE_LOG,   WIRE_CELL, WIRE_THREAD, WIRE_FOOT,
-                                                 WIRE_BLOCK, WIRE_SITE, WIRE_MODULE, WIRE_NODE,
-                                                 WIRE_CODE,  WIRE_BLOB};
+    static const enum wire_section_id order[] = {
+        WIRE_LOG,  WIRE_CELL,  WIRE_THREAD, WIRE_AWAIT,  WIRE_NAME, WIRE_PLACE, WIRE_CROWD,
+        WIRE_FOOT, WIRE_BLOCK, WIRE_SITE,   WIRE_MODULE, WIRE_NODE, WIRE_CODE,  WIRE_BLOB};
     *recording = (struct recording){0};
     int fd = open_file(path, err);
     if (fd < 0)
@@ -204,6 +204,40 @@ bool recording_run(const struct recording *recording, uint32_t id, struct record
         .us = atomic_load(&run->us),
     };
     return true;
+}
+
+bool recording_await(const struct recording *recording, uint32_t id, struct recording_await *out)
+{
+    const struct wire_await *await = record(recording, WIRE_AWAIT, id);
+    uint32_t kind = await ? atomic_load(&await->kind) : WIRE_AWAIT_NONE;
+    if (kind == WIRE_AWAIT_NONE)
+        return false;
+    *out = (struct recording_await){
+        .kind = (enum wire_await_kind)kind,
+        .node = await->node,
+        .count = atomic_load(&await->count),
+        .us = atomic_load(&await->us),
+        .square_us2 = atomic_load(&await->square_us2),
+    };
+    return true;
+}
+
+const struct wire_place *recording_place(const struct recording *recording, uint32_t id)
+{
+    const struct wire_place *place = record(recording, WIRE_PLACE, id);
+    return place && atomic_load(&place->code) ? place : NULL;
+}
+
+const struct wire_name *recording_name(const struct recording *recording, uint32_t id)
+{
+    const struct wire_name *name = record(recording, WIRE_NAME, id);
+    return name && atomic_load(&name->place) ? name : NULL;
+}
+
+const struct wire_crowd *recording_crowd(const struct recording *recording, uint32_t id)
+{
+    const struct wire_crowd *crowd = record(recording, WIRE_CROWD, id);
+    return crowd && atomic_load(&crowd->published) ? crowd : NULL;
 }
 
 const struct wire_module *recording_module(const struct recording *recording, uint32_t id)

@@ -11,7 +11,7 @@
  *
  * A snapshot, not a mapping: the writer may go on, and a record that was
  * checked must not change afterwards.  Sections are copied referrers first
- * (log, cells and memory, then nodes, then codes, then the blob), so that what a copied
+ * (log, cells, tasks and memory, then nodes, then codes, then the blob), so that what a copied
  * record refers to was complete before its own section was copied.
  */
 #ifndef REPORT_RECORDING_H
@@ -45,6 +45,13 @@ struct recording_cell {
     double square_us2;
 };
 
+struct recording_await {
+    enum wire_await_kind kind;
+    uint32_t node;
+    uint64_t count, us;
+    double square_us2;
+};
+
 struct recording_run {
     enum wire_kind kind;
     uint32_t node, thread;
@@ -65,8 +72,12 @@ const struct wire_node *recording_node(const struct recording *recording, uint32
 const struct wire_thread *recording_thread(const struct recording *recording, uint32_t id);
 bool recording_cell(const struct recording *recording, uint32_t id, struct recording_cell *out);
 bool recording_run(const struct recording *recording, uint32_t id, struct recording_run *out);
+bool recording_await(const struct recording *recording, uint32_t id, struct recording_await *out);
 
 /* NULL when unpublished. */
+const struct wire_place *recording_place(const struct recording *recording, uint32_t id);
+const struct wire_name *recording_name(const struct recording *recording, uint32_t id);
+const struct wire_crowd *recording_crowd(const struct recording *recording, uint32_t id);
 const struct wire_module *recording_module(const struct recording *recording, uint32_t id);
 const struct wire_site *recording_site(const struct recording *recording, uint32_t id);
 const struct wire_block *recording_block(const struct recording *recording, uint32_t id);

@@ -50,6 +50,8 @@ static const struct header_number {
     NUMBER(memory.reserved_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.foot_stride, 1, WIRE_STRIDE_MAX),
     NUMBER(memory.calls, 0, WIRE_COUNT_MAX),
+    NUMBER(async.looks, 0, WIRE_COUNT_MAX),
+    NUMBER(async.rejected, 0, WIRE_COUNT_MAX),
 };
 
 static int check_numbers(const struct wire_header *header, struct err *err)
@@ -71,6 +73,8 @@ static int check_numbers(const struct wire_header *header, struct err *err)
         return err_set(err, "its caller_slack is %" PRIu32, header->caller_slack);
     if (header->command_bytes > WIRE_COMMAND_BYTES)
         return err_set(err, "its command_bytes is %" PRIu32, header->command_bytes);
+    if (atomic_load(&header->async.tasks_peak) > WIRE_TASKS_AT_ONCE_MAX)
+        return err_set(err, "its tasks_peak is %" PRIu32, atomic_load(&header->async.tasks_peak));
     return header->pid > 0 ? 0 : err_set(err, "its pid is %" PRId32, header->pid);
 }
 
@@ -118,7 +122,8 @@ int recording_check_header(const struct wire_header *header, struct err *err)
 struct check {
     struct recording *recording;
     uint64_t moment_max_ns; /* since the start: the last moment that can be told of */
-    double time_max_ns;     /* all threads together */
+    double time_max_ns;     /* all threads together, */
+    double task_max_ns;     /* and all tasks */
 };
 
 static void *record_at(const struct recording *recording, enum wire_section_id section, uint32_t id)
@@ -194,6 +199,46 @@ static bool is_thread_good(const struct check *check, void *record)
            atomic_load(&thread->waited_ns) <= check->moment_max_ns;
 }
 
+static double ns_of(const _Atomic uint64_t *us)
+{
+    return (double)atomic_load(us) * 1e3;
+}
+
+static bool is_await_good(const struct check *check, void *record)
+{
+    struct wire_await *await = record;
+    settle_reference(check->recording, WIRE_NODE, &await->node);
+    return atomic_load(&await->kind) < WIRE_AWAIT_KINDS &&
+           atomic_load(&await->count) <= WIRE_COUNT_MAX &&
+           ns_of(&await->us) <= check->task_max_ns &&
+           ns_of(&await->busy_us) <= check->task_max_ns && is_square_good(&await->square_us2);
+}
+
+static bool is_place_good(const struct check *check, void *record)
+{
+    const struct wire_place *place = record;
+    return atomic_load(&place->code) < recording_count(check->recording, WIRE_CODE) &&
+           ns_of(&place->present_us) <= check->time_max_ns &&
+           ns_of(&place->longest_us) <= (double)check->moment_max_ns &&
+           atomic_load(&place->peak) <= WIRE_TASKS_AT_ONCE_MAX;
+}
+
+/* Names at several places may share their text. */
+static bool is_name_good(const struct check *check, void *record)
+{
+    const struct wire_name *name = record;
+    uint32_t place = atomic_load(&name->place);
+    return !place || (recording_place(check->recording, place) &&
+                      is_text(check->recording, name->text, WIRE_TASK_NAME_BYTES_MAX) &&
+                      is_width(name->text, name->width));
+}
+
+static bool is_crowd_good(const struct check *check, void *record)
+{
+    const struct wire_crowd *crowd = record;
+    return crowd->at_ns <= check->moment_max_ns && crowd->tasks <= WIRE_TASKS_AT_ONCE_MAX;
+}
+
 static bool is_site_good(const struct check *check, void *record)
 {
     struct wire_site *site = record;
@@ -235,8 +280,9 @@ static const struct {
     bool (*is_good)(const struct check *check, void *record);
 } record_checks[] = {
     {WIRE_CODE, is_code_good},   {WIRE_MODULE, is_module_good}, {WIRE_CELL, is_cell_good},
-    {WIRE_LOG, is_log_good},     {WIRE_THREAD, is_thread_good}, {WIRE_SITE, is_site_good},
-    {WIRE_BLOCK, is_block_good}, {WIRE_FOOT, is_foot_good},
+    {WIRE_LOG, is_log_good},     {WIRE_THREAD, is_thread_good}, {WIRE_AWAIT, is_await_good},
+    {WIRE_PLACE, is_place_good}, {WIRE_NAME, is_name_good},     {WIRE_CROWD, is_crowd_good},
+    {WIRE_SITE, is_site_good},   {WIRE_BLOCK, is_block_good},   {WIRE_FOOT, is_foot_good},
 };
 
 /* An emptied record is as good as one that was never published. */
@@ -317,7 +363,12 @@ static int check_times(const struct wire_header *header, const struct check *che
     if (atomic_load(&header->on_ns) > check->moment_max_ns || cpu_ns > check->time_max_ns ||
         (double)atomic_load(&header->handler_ns) > check->time_max_ns ||
         (double)atomic_load(&header->sampler_cpu_ns) > check->time_max_ns ||
-        (double)atomic_load(&header->memory.sample_ns) > check->time_max_ns)
+        (double)atomic_load(&header->memory.sample_ns) > check->time_max_ns ||
+        ns_of(&header->async.idle_us) > check->time_max_ns ||
+        ns_of(&header->async.busy_us) > check->time_max_ns ||
+        ns_of(&header->async.blocked_us) > check->time_max_ns ||
+        ns_of(&header->async.longest_us) > (double)check->moment_max_ns ||
+        (double)atomic_load(&header->async.look_ns) > check->time_max_ns)
         return err_set(err, "it has more time than the process had");
     return 0;
 }
@@ -327,8 +378,11 @@ int recording_check_records(struct recording *recording, struct err *err)
     struct check check = {.recording = recording,
                           .moment_max_ns = moment_max_ns(&recording->header)};
     check.time_max_ns = (double)check.moment_max_ns * WIRE_THREADS_AT_ONCE_MAX;
+    check.task_max_ns = (double)check.moment_max_ns * WIRE_TASKS_AT_ONCE_MAX;
     if (check_times(&recording->header, &check, err) || check_nodes(recording, err))
         return -1;
     empty_bad_records(&check);
+    if (atomic_load(&recording->header.async.longest_node) >= recording_count(recording, WIRE_NODE))
+        atomic_store(&recording->header.async.longest_node, 0);
     return check_texts(recording, err);
 }

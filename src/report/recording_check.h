@@ -8,12 +8,14 @@
  *   - sections lie apart, have records of the right size and no more than an
  *     honest file;
  *   - clocks do not run backwards, and no sum or difference of two moments
- *     overflows; no time is longer than so many threads could have spent;
+ *     overflows; no time is longer than so many threads, or tasks, could have
+ *     spent;
  *   - a node's parent has a smaller id than the node (the agent makes it first),
  *     and no stack is deeper than WIRE_DEPTH_MAX;
  *   - texts lie in the blob, are no longer than the agent writes them, and all
  *     together no larger than the blob;
  *   - nodes, threads, modules and sites that records refer to are there; 0 else.
+ *     Places and names of tasks that refer to nothing are left out.
  */
 #ifndef REPORT_RECORDING_CHECK_H
 #define REPORT_RECORDING_CHECK_H

@@ -197,7 +197,8 @@ static void settle_totals(struct report *report)
     profile->idle_sec = report->charge.idle_sec;
     profile->native_threads_sec = report->charge.native_threads_sec;
     profile->total_sec = profile_time_sum(&profile->time);
-    profile->empty = !(profile->total_sec > 0) && !report->memory.all.samples;
+    profile->empty =
+        !(profile->total_sec > 0) && !report->memory.all.samples && !report->async.looks;
 }
 
 /* ---- life ---- */
@@ -230,19 +231,20 @@ static bool is_stepping_stone(const struct recording *recording, enum report_fat
 
 void report_add(struct report *report, const struct recording *recording, enum report_fate fate)
 {
-    double sampled_cpu_sec;
+    struct charge_ids ids;
     if (is_stepping_stone(recording, fate))
         return;
     see_first(report, recording);
     settle_filter(report);
-    uint32_t *node_of = charge_recording(&report->charge, recording, &sampled_cpu_sec);
+    double sampled_cpu_sec = charge_recording(&report->charge, recording, &ids);
     uint64_t *ident_of = report_run_threads(report, recording);
     report_run_add(report, recording, sampled_cpu_sec, fate);
     report_notes_add(report, recording);
-    report_stacks_add(report, recording, node_of, ident_of);
-    report_memory_add(report, recording, node_of, fate);
+    report_stacks_add(report, recording, ids.node_of, ident_of);
+    report_async_add(report, recording, &ids);
+    report_memory_add(report, recording, ids.node_of, fate);
     report_files_add(report, recording);
-    free(node_of);
+    charge_ids_release(&ids);
     free(ident_of);
 }
 
@@ -274,6 +276,7 @@ struct report *report_copy(const struct report *from, struct profile *profile)
     to->runs = mem_copy(from->runs, from->run_count * sizeof *from->runs);
     to->run_cap = from->run_count;
     report_memory_copy(to, from);
+    report_async_copy(to, from);
     to->interpreters =
         mem_copy(from->interpreters, from->interpreter_count * sizeof *from->interpreters);
     to->interpreter_cap = from->interpreter_count;
@@ -290,6 +293,7 @@ void report_free(struct report *report)
         return;
     report_run_release(report);
     report_memory_release(report);
+    report_async_release(report);
     free(report->runs);
     free(report->interpreters);
     free(report->notes);
@@ -309,6 +313,7 @@ void report_finish(struct report *report)
     settle_totals(report);
     report_notes_finish(report);
     report_run_finish(report);
+    report_async_finish(report);
     report_stacks_finish(report);
     report_memory_finish(report);
     report_files_finish(report);

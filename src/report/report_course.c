@@ -94,7 +94,7 @@ static void fold(struct report_memory *memory)
         memory->change_limit = 2 * memory->change_count;
 }
 
-static void keep(struct report *report, uint64_t at_ns, struct report_place place, double mb)
+static void keep(struct report *report, uint64_t at_ns, struct charge_place place, double mb)
 {
     struct report_memory *memory = &report->memory;
     if (mb == 0)
@@ -119,9 +119,9 @@ uint64_t report_course_end_ns(const struct recording *recording)
 }
 
 void report_course_add(struct report *report, const struct recording *recording,
-                       const struct report_place *places, enum report_fate fate)
+                       const struct charge_place *places, enum report_fate fate)
 {
-    const struct report_place whole = {0};
+    const struct charge_place whole = {0};
     uint64_t start_ns = recording->header.start_mono_ns;
     uint64_t end_ns = start_ns + report_course_end_ns(recording) + 1; /* after its last change */
     uint32_t sites = recording_count(recording, WIRE_SITE);

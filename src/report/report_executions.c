@@ -169,7 +169,7 @@ static uint32_t root_code(const struct charge *charge, uint32_t node)
 }
 
 static void find_statements(struct report_executions *executions, uint32_t line,
-                            const struct report_place *places)
+                            const struct charge_place *places)
 {
     struct report *report = executions->report;
     map_release(&executions->statements);
@@ -209,7 +209,7 @@ static uint32_t side_of(struct report_executions *executions, uint32_t node)
 }
 
 void report_executions_count(struct report_executions *executions, uint32_t line,
-                             const struct report_place *places, const uint64_t *bounds_ns,
+                             const struct charge_place *places, const uint64_t *bounds_ns,
                              unsigned parts, uint32_t *counts)
 {
     memset(executions->side_of, 0,

@@ -110,6 +110,31 @@ static void finish_line(const struct profile *profile, struct profile_line *line
     line->half_width_percent = profile_half_width(profile, &line->time);
 }
 
+/* In an `async def`?  Functions are sorted by first line. */
+static bool is_coroutine_at(const struct structure *structure, uint32_t start_function)
+{
+    size_t first = 0, end = structure->function_count;
+    while (first < end) {
+        size_t middle = first + (end - first) / 2;
+        if (structure->functions[middle].first_line < start_function)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return start_function && first < structure->function_count &&
+           structure->functions[first].first_line == start_function &&
+           structure->functions[first].is_async;
+}
+
+/* Is the function that begins there, with its decorators, an `async def`? */
+static bool is_coroutine_function(const struct structure *structure, uint32_t first_line)
+{
+    for (size_t i = 0; i < structure->function_count; i++)
+        if (structure->functions[i].decorator_line == first_line)
+            return structure->functions[i].is_async;
+    return false;
+}
+
 /* A line that got something, by its file. */
 struct charged {
     uint32_t file, line;
@@ -182,6 +207,7 @@ static struct profile_line source_line_of(struct report *report, const struct so
         .end_outermost_loop = at->end_outermost_loop,
         .start_function = at->start_function,
         .end_function = at->end_function,
+        .is_coroutine = is_coroutine_at(&source->structure, at->start_function),
     };
 }
 
@@ -217,6 +243,29 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+struct by_text {
+    const char *text;
+    str_id id;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(((const struct by_text *)a)->text, ((const struct by_text *)b)->text);
+}
+
+static void fill_names(struct profile *profile, const struct charge_names *from,
+                       struct profile_async *async)
+{
+    struct by_text names[PROFILE_TASK_NAMES_MAX];
+    async->name_count = from->count;
+    async->names = pool_alloc(&profile->pool, from->count * sizeof *async->names);
+    for (uint32_t i = 0; i < from->count; i++)
+        names[i] = (struct by_text){profile_str(profile, from->items[i]), from->items[i]};
+    qsort(names, from->count, sizeof *names, compare_texts);
+    for (uint32_t i = 0; i < from->count; i++)
+        async->names[i] = names[i].id;
+}
+
 static void fill_times(struct report *report, const uint32_t *out_of)
 {
     struct profile *profile = report->profile;
@@ -228,6 +277,8 @@ static void fill_times(struct report *report, const uint32_t *out_of)
             profile_line_at(&profile->files[out_of[from->file] - 1], from->line);
         line->time = from->time;
         line->memory = from->memory;
+        line->async = from->async;
+        fill_names(profile, &from->names, &line->async);
         finish_line(profile, line);
         line->stamp_count = from->stamps.count;
         line->stamps = pool_alloc(&profile->pool, from->stamps.count * sizeof *line->stamps);
@@ -247,7 +298,8 @@ static bool has_time(const struct profile_time *time)
 
 static bool is_sampled(const struct charge_function *function)
 {
-    return has_time(&function->time) || function->memory.samples;
+    return has_time(&function->time) || function->memory.samples ||
+           profile_async_is_active(&function->async);
 }
 
 static int by_first_line(const void *a, const void *b)
@@ -280,7 +332,11 @@ static void fill_functions(struct report *report, const uint32_t *out_of)
             .text = from->name,
             .time = from->time,
             .memory = from->memory,
+            .async = from->async,
+            .is_coroutine = is_coroutine_function(
+                &sources_get(&report->sources, file->name)->structure, from->first_line),
         };
+        fill_names(profile, &from->names, &function->async);
         finish_line(profile, function);
     }
     for (uint32_t i = 0; i < profile->file_count; i++)
@@ -329,11 +385,28 @@ static bool has_memory(const struct report *report, const struct profile_memory 
             memory->allocated_mb >= WORTH_A_FILE_SHARE * report->memory.all.allocated_mb);
 }
 
+static bool is_share(const struct report *report, double part, double whole)
+{
+    return part > 0 && 100 * part >= report->config->cpu_percent_threshold * whole;
+}
+
+/* A file of coroutines uses next to no processor, and is what the program waits in. */
+static bool has_tasks(const struct report *report, const struct profile_async *async)
+{
+    const struct profile_loops *loops = &report->profile->loops;
+    return is_share(report, async->await_sec, loops->await_sec) ||
+           is_share(report, async->join_sec, loops->join_sec) ||
+           is_share(report, async->ready_sec, loops->ready_sec) ||
+           is_share(report, async->blocked_sec, loops->blocked_sec);
+}
+
 static bool is_reported(const struct report *report, const struct charge_file *file)
 {
-    if (!file->traced || (!has_time(&file->time) && !file->memory.samples))
+    if (!file->traced ||
+        (!has_time(&file->time) && !file->memory.samples && !profile_async_is_active(&file->async)))
         return false;
     return is_program(report, file->name) || has_memory(report, &file->memory) ||
+           has_tasks(report, &file->async) ||
            profile_percent(report->profile, profile_time_sum(&file->time)) >=
                report->config->cpu_percent_threshold;
 }
@@ -379,6 +452,7 @@ static struct choice *choose_files(struct report *report, size_t *count)
         } else {
             profile_time_add(&report->profile->untraced, &file->time);
             add_memory(&report->profile->untraced_memory, &file->memory);
+            report->profile->loops.untraced_await_sec += file->async.await_sec;
         }
     }
     qsort(chosen, *count, sizeof *chosen, by_name);
@@ -389,7 +463,8 @@ static void leave_out_idle_lines(struct profile_file *file)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < file->line_count; i++)
-        if (has_time(&file->lines[i].time) || file->lines[i].memory.samples)
+        if (has_time(&file->lines[i].time) || file->lines[i].memory.samples ||
+            profile_async_is_active(&file->lines[i].async))
             file->lines[kept++] = file->lines[i];
     file->line_count = kept;
 }

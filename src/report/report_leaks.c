@@ -73,7 +73,7 @@ struct site {
 
 struct evidence {
     const struct recording *recording;
-    const struct report_place *places;
+    const struct charge_place *places;
     double end_ms, end_sec; /* CPU time and time */
     double stride;          /* entries of the course that each one stands for */
     double interval_mb;     /* between two samples */
@@ -290,7 +290,7 @@ static struct profile_leak judge(const struct evidence *evidence, uint32_t line)
 /* Each process is judged by itself: what a process that has ended left alive is no leak of those
  * that go on. */
 void report_leaks_find(struct report *report, const struct recording *recording,
-                       const uint32_t *node_of, const struct report_place *places)
+                       const uint32_t *node_of, const struct charge_place *places)
 {
     struct charge *charge = &report->charge;
     double end_sec = (double)report_course_end_ns(recording) / 1e9;

@@ -16,17 +16,6 @@
 
 /* ---- sites ---- */
 
-static struct report_place place_of(const struct charge *charge, uint32_t node)
-{
-    uint32_t traced = charge->nodes[node].traced;
-    if (traced == CHARGE_NO_STACK)
-        return (struct report_place){0};
-    return (struct report_place){
-        .line = charge->nodes[traced].line,
-        .function = charge->codes[charge->frames[charge->nodes[traced].frame].code].function,
-    };
-}
-
 static double at_peak_mb(const struct recording *recording, const struct wire_site *site)
 {
     bool changed =
@@ -131,7 +120,7 @@ static void add_to_stack(struct report_memory *memory, uint32_t node, double mb)
     memory->stack_mb[node] += mb;
 }
 
-static void add_site(struct report *report, uint32_t node, struct report_place place,
+static void add_site(struct report *report, uint32_t node, struct charge_place place,
                      const struct share *share)
 {
     struct charge *charge = &report->charge;
@@ -169,7 +158,7 @@ static void forget_at_peak(struct report *report)
 }
 
 /* The line whose allocation made the peak; if it was on none, the last that allocated before. */
-static uint32_t line_at_peak(const struct recording *recording, const struct report_place *places)
+static uint32_t line_at_peak(const struct recording *recording, const struct charge_place *places)
 {
     const struct wire_memory *memory = &recording->header.memory;
     uint32_t site = atomic_load(&memory->peak_site), line = 0;
@@ -189,7 +178,7 @@ static uint32_t line_at_peak(const struct recording *recording, const struct rep
 
 /* Is this the process with the highest footprint so far?  Then what is known of the peak is its. */
 static bool take_peak(struct report *report, const struct recording *recording,
-                      const struct report_place *places)
+                      const struct charge_place *places)
 {
     struct report_memory *memory = &report->memory;
     const struct wire_memory *from = &recording->header.memory;
@@ -217,11 +206,11 @@ void report_memory_add(struct report *report, const struct recording *recording,
     if (!report->config->memory || !is_followed)
         return;
     uint32_t sites = recording_count(recording, WIRE_SITE);
-    struct report_place *places = mem_zalloc((size_t)sites + 1, sizeof *places);
+    struct charge_place *places = mem_zalloc((size_t)sites + 1, sizeof *places);
     for (uint32_t id = 1; id < sites; id++) {
         const struct wire_site *site = recording_site(recording, id);
         if (site)
-            places[id] = place_of(&report->charge, node_of[site->node]);
+            places[id] = charge_place_of(&report->charge, node_of[site->node]);
     }
     bool is_highest = take_peak(report, recording, places);
     for (uint32_t id = 1; id < sites; id++) {

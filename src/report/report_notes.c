@@ -45,6 +45,11 @@ static const struct {
     [WIRE_CELL] = {"dropped_cell", "stacks that found no room"},
     [WIRE_LOG] = {"dropped_log", "timeline entries that found no room (totals are right)"},
     [WIRE_THREAD] = {"dropped_thread", "threads that found no room in the thread table"},
+    [WIRE_AWAIT] = {"dropped_await", "stacks of tasks that found no room"},
+    [WIRE_PLACE] = {"dropped_place",
+                    "places where tasks wait that found no room (their time is right)"},
+    [WIRE_NAME] = {"dropped_name", "names of tasks that found no room (times are right)"},
+    [WIRE_CROWD] = {"dropped_crowd", "points of the number of tasks that found no room"},
     [WIRE_MODULE] = {"dropped_module", "libraries that found no room"},
     [WIRE_SITE] = {"dropped_site", "allocating stacks that found no room"},
     [WIRE_BLOCK] = {"dropped_block", "sampled blocks that found no room"},
@@ -101,6 +106,17 @@ static void note_python(struct report *report, const struct wire_header *header)
         report_note(report,
                     "this build of CPython %u.%u is laid out differently than expected: "
                     "CPU totals only",
+                    major, minor);
+    uint32_t async = atomic_load(&header->async.state);
+    if (async == WIRE_ASYNC_UNKNOWN_PYTHON)
+        report_note(report,
+                    "async code was not followed: where CPython %u.%u keeps its tasks is not known "
+                    "to this scalene",
+                    major, minor);
+    if (async == WIRE_ASYNC_SELFCHECK)
+        report_note(report,
+                    "async code was not followed: this build of CPython %u.%u keeps its tasks "
+                    "differently than expected",
                     major, minor);
     report->has_jit |= (atomic_load(&header->flags) & WIRE_PROCESS_JIT) != 0;
 }

@@ -1,10 +1,11 @@
 /*
  * What the files of a report share: report.c drives, report_run.c keeps rows of
  * processes and threads, report_notes.c losses and notes, report_stacks.c stacks
- * and timeline, report_memory.c figures of memory, report_course.c how they went
- * over time, report_leaks.c which of it may leak, report_executions.c how often
- * statements ran, report_files.c files, lines and functions, report_elsewhere.c what
- * is on none of them.  Nobody else includes this.
+ * and timeline, report_async.c what tasks did, report_crowd.c how many there were,
+ * report_async_stacks.c their stacks, report_memory.c figures of memory, report_course.c how they
+ * went over time, report_leaks.c which of it may leak, report_executions.c how often statements
+ * ran, report_files.c files, lines and functions, report_elsewhere.c what is on none of them.
+ * Nobody else includes this.
  */
 #ifndef REPORT_REPORT_PARTS_H
 #define REPORT_REPORT_PARTS_H
@@ -71,6 +72,24 @@ struct report_memory {
     uint64_t end_ns;     /* of the process that lived longest */
 };
 
+/* How many tasks there were over time, the most in each of equal stretches. */
+struct report_crowd {
+    uint64_t first; /* number of the first stretch, counted from 0 of CLOCK_MONOTONIC */
+    unsigned shift; /* a stretch lasts 2^shift ns */
+    uint64_t *tasks;
+    size_t count;
+};
+
+/* Sums of lines, functions and files are in `charge`; here is what belongs to none. */
+struct report_async {
+    struct profile_loops loops;
+    uint64_t looks;              /* at tasks, and stretches of blocked loops */
+    struct charge_place longest; /* where a loop was blocked for loops.longest_sec */
+    double *stack_sec;           /* awaited, by node of the merged tree */
+    size_t stack_count;
+    struct report_crowd crowd;
+};
+
 /* An interpreter that was seen: tells where modules are. */
 struct report_interpreter {
     str_id path;
@@ -106,6 +125,7 @@ struct report {
     unsigned run_halvings; /* one in 2^N runs is kept */
 
     struct report_memory memory;
+    struct report_async async;
 
     uint64_t harvested; /* by the session's launcher, when this report began */
     uint64_t lost[WIRE_LOSSES], dropped[WIRE_SECTIONS], unreadable;
@@ -146,6 +166,24 @@ void report_stacks_finish(struct report *report);
 /* A node's frames, outermost first, into room for its depth. */
 void report_frames(const struct charge *charge, uint32_t node_id, struct profile_frame *frames);
 
+/* report_async.c.  _finish before report_files_finish, which takes over what it fills, and adds
+ * what is on no reported line to profile->loops. */
+void report_async_add(struct report *report, const struct recording *recording,
+                      const struct charge_ids *ids);
+void report_async_finish(struct report *report);
+void report_async_copy(struct report *to, const struct report *from);
+void report_async_release(struct report *report);
+
+/* report_crowd.c.  Processes add up. */
+void report_crowd_add(struct report_crowd *crowd, const struct recording *recording);
+uint64_t report_crowd_peak(const struct report_crowd *crowd);
+void report_crowd_finish(const struct report_crowd *crowd, uint64_t start_ns,
+                         struct profile *profile);
+
+/* report_async_stacks.c: adds stacks of what was awaited, which take over the time that event loops
+ * waited meanwhile.  By report_stacks.c, when all others are there; their places stay. */
+void report_async_stacks(struct report *report);
+
 /* report_memory.c: only if config->memory.  _finish before report_files_finish, which takes over
  * what it fills. */
 void report_memory_add(struct report *report, const struct recording *recording,
@@ -158,14 +196,9 @@ void report_memory_finish(struct report *report);
 void report_memory_copy(struct report *to, const struct report *from);
 void report_memory_release(struct report *report);
 
-/* A site's line and function, each + 1; 0: not traced. */
-struct report_place {
-    uint32_t line, function;
-};
-
 /* report_course.c.  `places` has one entry a site of the arena. */
 void report_course_add(struct report *report, const struct recording *recording,
-                       const struct report_place *places, enum report_fate fate);
+                       const struct charge_place *places, enum report_fate fate);
 /* Fills peaks, averages and points of lines, functions and the whole; and what was live at the
  * peak, unless one process made nearly all of it: then that process's own figures stay. */
 void report_course_finish(struct report *report);
@@ -181,12 +214,12 @@ void report_executions_free(struct report_executions *executions); /* may be NUL
 /* Those that were first seen in each of the `parts` times between two of `bounds_ns`, at least.
  * `line` is as in a place. */
 void report_executions_count(struct report_executions *executions, uint32_t line,
-                             const struct report_place *places, const uint64_t *bounds_ns,
+                             const struct charge_place *places, const uint64_t *bounds_ns,
                              unsigned parts, uint32_t *counts);
 
 /* report_leaks.c: marks lines of one recording that may leak. */
 void report_leaks_find(struct report *report, const struct recording *recording,
-                       const uint32_t *node_of, const struct report_place *places);
+                       const uint32_t *node_of, const struct charge_place *places);
 
 /* report_files.c: moves what is not reported to profile->untraced. */
 void report_files_add(struct report *report, const struct recording *recording);

@@ -251,6 +251,7 @@ void report_stacks_finish(struct report *report)
     if (!report->config->stacks)
         return;
     uint32_t *stack_of = add_stacks(report);
+    report_async_stacks(report);
     add_runs(report, stack_of);
     free(stack_of);
 }

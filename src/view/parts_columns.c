@@ -12,6 +12,8 @@ enum column_kind {
     COLUMN_SHARE,  /* what `value` makes of it */
     COLUMN_WAITS,
     COLUMN_LIBRARY,
+    COLUMN_TASKS, /* their names */
+    COLUMN_COROUTINE,
     COLUMN_POINTS, /* a profile_point * of it */
     COLUMN_ROW,    /* which line it is */
     COLUMN_START,  /* of functions: where it begins, */
@@ -66,6 +68,16 @@ static double usage_fraction(const struct profile *profile, const struct profile
     return part_of(line->memory.allocated_mb, profile->all_memory.allocated_mb);
 }
 
+static double await_percent(const struct profile *profile, const struct profile_line *line)
+{
+    return profile_await_percent(profile, &line->async);
+}
+
+static double concurrency(const struct profile *profile, const struct profile_line *line)
+{
+    return profile_concurrency(&line->async);
+}
+
 #define REAL(member)   COLUMN_REAL, offsetof(struct profile_line, member), NULL
 #define COUNT(member)  COLUMN_COUNT, offsetof(struct profile_line, member), NULL
 #define LINENO(member) COLUMN_LINENO, offsetof(struct profile_line, member), NULL
@@ -73,6 +85,14 @@ static double usage_fraction(const struct profile *profile, const struct profile
 #define SHARE(value)   COLUMN_SHARE, 0, value
 
 static const struct column columns[] = {
+    {"async_await_sec", REAL(async.await_sec)},
+    {"async_blocked_count", COUNT(async.blocked_count)},
+    {"async_blocked_longest_sec", REAL(async.blocked_longest_sec)},
+    {"async_blocked_sec", REAL(async.blocked_sec)},
+    {"async_half_width_sec", REAL(async.half_width_sec)},
+    {"async_join_sec", REAL(async.join_sec)},
+    {"async_ready_sec", REAL(async.ready_sec)},
+    {"async_task_names", COLUMN_TASKS, 0, NULL},
     {"cpu_native_sec", REAL(time.native_sec)},
     {"cpu_python_sec", REAL(time.python_sec)},
     {"end_function_line", LINENO(end_function)},
@@ -83,12 +103,16 @@ static const struct column columns[] = {
     {"half_width_malloc_mb", REAL(memory.half_width_mb.allocated)},
     {"half_width_peak_mb", REAL(memory.half_width_mb.peak)},
     {"half_width_percent", REAL(half_width_percent)},
+    {"is_coroutine", COLUMN_COROUTINE, 0, NULL},
     {"lineno", COLUMN_START, 0, NULL},
     {"live_samples", POINTS(memory.own)},
     {"memory_samples", POINTS(memory.points)},
     {"n_alloc_count", COUNT(memory.total_count)},
     {"n_alloc_samples", COUNT(memory.samples)},
     {"n_alloc_total_mb", REAL(memory.total_mb)},
+    {"n_async_await_percent", SHARE(await_percent)},
+    {"n_async_concurrency_mean", SHARE(concurrency)},
+    {"n_async_concurrency_peak", REAL(async.peak)},
     {"n_avg_mb", REAL(memory.average_mb)},
     {"n_copy_mb", REAL(memory.copied_mb)},
     {"n_copy_mb_s", SHARE(copy_rate)},
@@ -128,7 +152,7 @@ bool parts_is_active(const struct profile_line *line)
     return profile_time_sum(&line->time) > 0 || line->time.samples || has_waits(line) ||
            memory->allocated_mb > 0 || memory->total_mb > 0 || memory->live_mb > 0 ||
            memory->peak_mb > 0 || memory->at_peak_mb > 0 || memory->copied_mb > 0 ||
-           memory->count || memory->point_count;
+           memory->count || memory->point_count || profile_async_is_active(&line->async);
 }
 
 static bool is_blank(const struct parts_rows *rows, const struct column *column,
@@ -148,6 +172,10 @@ static bool is_blank(const struct parts_rows *rows, const struct column *column,
         return !has_waits(line);
     case COLUMN_LIBRARY:
         return !line->memory.library;
+    case COLUMN_TASKS:
+        return !line->async.name_count;
+    case COLUMN_COROUTINE:
+        return !line->is_coroutine;
     case COLUMN_POINTS:
         return !line->memory.point_count;
     default:
@@ -195,6 +223,12 @@ static void put_cell(const struct parts_rows *rows, const struct column *column,
             json_put_text(out, rows->profile, line->memory.library);
         else
             json_out_null(out);
+        break;
+    case COLUMN_TASKS:
+        json_put_texts(out, rows->profile, line->async.names, line->async.name_count);
+        break;
+    case COLUMN_COROUTINE:
+        json_out_bool(out, line->is_coroutine);
         break;
     case COLUMN_POINTS:
         json_put_points(out, *(struct profile_point *const *)at, line->memory.point_count);

@@ -2,14 +2,13 @@
 #include "view/summary.h"
 
 #include "view/format.h"
-#include "view/table.h"
+#include "view/summary_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    LABEL_COLUMNS = 13,
     BAR_COLUMNS_MAX = 100,
     PROCESSES_SHOWN_MAX = 10,
     PARENTS_FROM_COLUMNS = 100,
@@ -19,30 +18,29 @@ enum {
 };
 
 #define KIND_SHOWN_SEC_MIN 0.00005 /* "0.1ms" */
-#define PEAK_PART_MIN      0.1     /* of the peak, for a line to be named */
 
-static void label(struct screen *screen, enum style style, const char *text)
+void summary_label(struct screen *screen, enum style style, const char *text)
 {
     screen_blank(screen, 2);
     screen_cstr(screen, style, text);
-    screen_blank_to(screen, LABEL_COLUMNS);
+    screen_blank_to(screen, SUMMARY_LABEL_COLUMNS);
 }
 
-static void paragraph(struct screen *screen, enum style style, const char *name, struct buf *text)
+void summary_paragraph(struct screen *screen, enum style style, const char *name, struct buf *text)
 {
-    label(screen, style, name);
-    screen_wrapped(screen, STYLE_PLAIN, text->data ? text->data : "", LABEL_COLUMNS);
+    summary_label(screen, style, name);
+    screen_wrapped(screen, STYLE_PLAIN, text->data ? text->data : "", SUMMARY_LABEL_COLUMNS);
     screen_newline(screen);
     buf_reset(text);
 }
 
-static const char *base_name(const char *path)
+const char *summary_base_name(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-static void add_plural(struct buf *text, uint64_t count, const char *one, const char *many)
+void summary_add_plural(struct buf *text, uint64_t count, const char *one, const char *many)
 {
     buf_addf(text, "%s %s", format_count(count).text, count == 1 ? one : many);
 }
@@ -55,7 +53,7 @@ static void command(struct screen *screen, const struct profile *profile, struct
     for (uint32_t i = is_module ? 0 : 1; i < profile->arg_count; i++)
         buf_addf(text, " %s", profile_str(profile, profile->args[i]));
     screen_cstr(screen, STYLE_BOLD, "Scalene profile of ");
-    screen_wrapped(screen, STYLE_BOLD, text->data ? text->data : "", LABEL_COLUMNS);
+    screen_wrapped(screen, STYLE_BOLD, text->data ? text->data : "", SUMMARY_LABEL_COLUMNS);
     screen_newline(screen);
     buf_reset(text);
 }
@@ -87,15 +85,15 @@ static void elapsed(struct screen *screen, const struct profile *profile, struct
                  format_short_time(profile->startup_sec).text);
     if (profile->process_count > 1 || profile->thread_count > 1) {
         buf_str(text, ", ");
-        add_plural(text, count_processes(profile), "process", "processes");
+        summary_add_plural(text, count_processes(profile), "process", "processes");
         buf_str(text, ", ");
-        add_plural(text, count_threads(profile), "thread", "threads");
+        summary_add_plural(text, count_threads(profile), "thread", "threads");
     }
     double all = profile->total_sec + profile->idle_sec;
     if (profile->idle_sec > 0 && all > 0)
         buf_addf(text, "; idle %s, waiting for requests",
                  format_percent(100 * profile->idle_sec / all).text);
-    paragraph(screen, STYLE_BOLD, "Elapsed", text);
+    summary_paragraph(screen, STYLE_BOLD, "Elapsed", text);
 }
 
 struct kind {
@@ -115,9 +113,9 @@ static void split(struct screen *screen, const struct profile *profile, struct b
     if (!(profile->total_sec > 0))
         return;
     struct format total = format_time(profile->total_sec);
-    int room = screen->columns - LABEL_COLUMNS - (int)strlen(total.text) - 2;
+    int room = screen->columns - SUMMARY_LABEL_COLUMNS - (int)strlen(total.text) - 2;
     int bar = room < BAR_COLUMNS_MAX ? room : BAR_COLUMNS_MAX;
-    label(screen, STYLE_BOLD, "Time");
+    summary_label(screen, STYLE_BOLD, "Time");
     double sum = 0;
     int drawn = 0;
     for (int i = 0; i < 3; i++) { /* ends are rounded, not lengths: the bar is never too long */
@@ -131,7 +129,7 @@ static void split(struct screen *screen, const struct profile *profile, struct b
     screen_blank(screen, 2);
     screen_cstr(screen, STYLE_BOLD, total.text);
     screen_newline(screen);
-    screen_blank(screen, LABEL_COLUMNS);
+    screen_blank(screen, SUMMARY_LABEL_COLUMNS);
     for (int i = 0; i < 3; i++) {
         buf_addf(text, "%s %s (%s)", kinds[i].name,
                  format_percent(profile_percent(profile, kinds[i].sec)).text,
@@ -139,7 +137,7 @@ static void split(struct screen *screen, const struct profile *profile, struct b
         int width = (int)text->len + 2;
         if (i && screen->at + 3 + width > screen->columns) {
             screen_newline(screen);
-            screen_blank(screen, LABEL_COLUMNS);
+            screen_blank(screen, SUMMARY_LABEL_COLUMNS);
         } else if (i) {
             screen_blank(screen, 3);
         }
@@ -195,7 +193,7 @@ static void elsewhere(struct screen *screen, const struct profile *profile, stru
                  format_short_time(profile->native_threads_sec).text);
     if (profile_percent(profile, rest) >= ELSEWHERE_LARGE_PERCENT)
         add_hottest(profile, text);
-    paragraph(screen, STYLE_BOLD, "Elsewhere", text);
+    summary_paragraph(screen, STYLE_BOLD, "Elsewhere", text);
 }
 
 static void waits(struct screen *screen, const struct profile *profile, struct buf *text)
@@ -216,152 +214,14 @@ static void waits(struct screen *screen, const struct profile *profile, struct b
         before = ", ";
     }
     if (text->len)
-        paragraph(screen, STYLE_BOLD, "Waits", text);
-}
-
-/* The line that the peak was reached on is rarely the one to look at: what matters is who holds the
- * memory at that moment. */
-static void add_largest_at_peak(const struct profile *profile, struct buf *text)
-{
-    const struct profile_file *in = NULL;
-    const struct profile_line *largest = NULL;
-    for (uint32_t i = 0; i < profile->file_count; i++) {
-        const struct profile_file *file = &profile->files[i];
-        for (uint32_t n = 0; n < file->line_count; n++) {
-            const struct profile_line *line = &file->lines[n];
-            if (line->memory.at_peak_mb > (largest ? largest->memory.at_peak_mb : 0)) {
-                largest = line;
-                in = file;
-            }
-        }
-    }
-    if (!largest || largest->memory.at_peak_mb < PEAK_PART_MIN * profile->all_memory.peak_mb)
-        return;
-    buf_addf(text, ", %s of it ", format_memory(largest->memory.at_peak_mb).text);
-    if (in->name == profile->peak_file && largest->lineno == profile->peak_line)
-        buf_str(text, "there");
-    else
-        buf_addf(text, "by %s:%u", base_name(profile_str(profile, in->name)), largest->lineno);
-}
-
-/* "peak 162 MB (98% Python) at main.py:11, 120 MB of it by main.py:9; 254 MB allocated in 3,795,290
- * blocks, ...; 9.1 GB asked for in all, in 212,090,331 blocks" */
-static void memory(struct screen *screen, const struct profile *profile, struct buf *text)
-{
-    const struct profile_memory *all = &profile->all_memory;
-    if (!(all->peak_mb > 0))
-        return;
-    buf_addf(text, "peak %s (%.0f%% Python)", format_memory(all->peak_mb).text,
-             100 * profile->peak_python_fraction);
-    if (profile->peak_file && profile->peak_line)
-        buf_addf(text, " at %s:%u", base_name(profile_str(profile, profile->peak_file)),
-                 profile->peak_line);
-    add_largest_at_peak(profile, text);
-    if (all->allocated_mb > 0 && all->count) {
-        buf_addf(text, "; %s allocated in %s blocks", format_memory(all->allocated_mb).text,
-                 format_count(all->count).text);
-        buf_addf(text, ", %s live at the end", format_memory(all->live_mb).text);
-    }
-    buf_addf(text, " (growth rate %.0f%%)", profile->growth_percent);
-    if (table_tells_total(profile, all->total_mb))
-        buf_addf(text, "; %s asked for in all, in %s blocks", format_memory(all->total_mb).text,
-                 format_count(all->total_count).text);
-    if (profile->native_threads_mb >= 0.05)
-        buf_addf(text, "; %s by threads without Python code",
-                 format_memory(profile->native_threads_mb).text);
-    if (all->copied_mb >= 0.05)
-        buf_addf(text, "; %s copied", format_memory(all->copied_mb).text);
-    paragraph(screen, STYLE_BOLD, "Memory", text);
-}
-
-/* The footprint over the run. */
-static void footprint(struct screen *screen, const struct profile *profile)
-{
-    enum { COLUMNS = 60 };
-    const struct profile_memory *all = &profile->all_memory;
-    char bars[COLUMNS * 3 + 1];
-    double values[COLUMNS] = {0}, now = 0;
-    uint32_t next = 0;
-    if (all->point_count < 2 || !(profile->elapsed_sec > 0))
-        return;
-    for (int i = 0; i < COLUMNS; i++) {
-        values[i] = now;
-        for (; next < all->point_count &&
-               all->points[next].at_sec < profile->elapsed_sec * (i + 1) / COLUMNS;
-             next++) {
-            now = all->points[next].mb;
-            values[i] = now > values[i] ? now : values[i];
-        }
-    }
-    table_spark(screen, values, COLUMNS, bars);
-    label(screen, STYLE_BOLD, "Footprint");
-    screen_cstr(screen, STYLE_MEMORY, bars);
-    screen_newline(screen);
-}
-
-/* What resident memory is made of: of the first process, which is the program. */
-static void resident(struct screen *screen, const struct profile *profile, struct buf *text)
-{
-    const struct profile_process *process = profile->processes;
-    if (!profile->process_count || !process->has_memory)
-        return;
-    const struct {
-        double mb;
-        const char *what;
-    } parts[] = {
-        {process->start_rss_mb, "from before the program began"},
-        {process->python_live_mb, "Python"},
-        {process->native_live_mb, "native"},
-        {process->mapped_live_mb, "mapped"},
-        {process->slack_mb, "allocator slack"},
-        {process->other_mb, "files"},
-    };
-    const char *before = "";
-    buf_addf(text, "%s at the end: ", format_memory(process->rss_mb).text);
-    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        if (parts[i].mb < 0.05)
-            continue;
-        buf_addf(text, "%s%s %s", before, format_memory(parts[i].mb).text, parts[i].what);
-        before = " + ";
-    }
-    if (process->untouched_mb >= 0.05)
-        buf_addf(text, " - %s never written to", format_memory(process->untouched_mb).text);
-    paragraph(screen, STYLE_BOLD, "Resident", text);
-}
-
-/* How many lines may leak, and which of them loses most. */
-static void leaks(struct screen *screen, const struct profile *profile, struct buf *text)
-{
-    const struct profile_file *in = NULL;
-    const struct profile_line *fastest = NULL;
-    uint64_t count = 0;
-    for (uint32_t i = 0; i < profile->file_count; i++) {
-        const struct profile_file *file = &profile->files[i];
-        for (uint32_t n = 0; n < file->line_count; n++) {
-            const struct profile_leak *leak = &file->lines[n].memory.leak;
-            if (!(leak->likelihood > 0))
-                continue;
-            count++;
-            if (!fastest || leak->velocity_mb_s > fastest->memory.leak.velocity_mb_s) {
-                fastest = &file->lines[n];
-                in = file;
-            }
-        }
-    }
-    if (!fastest)
-        return;
-    add_plural(text, count, "line", "lines");
-    buf_addf(text, " may leak, %s%s:%u with %.1f MB/s; see below", count > 1 ? "fastest " : "",
-             base_name(profile_str(profile, in->name)), fastest->lineno,
-             fastest->memory.leak.velocity_mb_s);
-    paragraph(screen, STYLE_WARNING, "Leaks", text);
+        summary_paragraph(screen, STYLE_BOLD, "Waits", text);
 }
 
 static void samples(struct screen *screen, const struct profile *profile, struct buf *text)
 {
     if (!profile->time.samples)
         return;
-    add_plural(text, profile->time.samples, "sample", "samples");
+    summary_add_plural(text, profile->time.samples, "sample", "samples");
     if (profile->interval_sec > 0)
         buf_addf(text, ", one every %s of CPU time", format_short_time(profile->interval_sec).text);
     if (profile->wait_interval_sec > 0)
@@ -371,7 +231,7 @@ static void samples(struct screen *screen, const struct profile *profile, struct
     if (profile->unsampled_sec > 0)
         buf_addf(text, "; %s of CPU time went unsampled",
                  format_short_time(profile->unsampled_sec).text);
-    paragraph(screen, STYLE_BOLD, "Samples", text);
+    summary_paragraph(screen, STYLE_BOLD, "Samples", text);
 }
 
 static void overhead(struct screen *screen, const struct profile *profile, struct buf *text)
@@ -387,7 +247,7 @@ static void overhead(struct screen *screen, const struct profile *profile, struc
                  format_short_time(profile->memory_sec).text);
     else if (profile->memory)
         buf_str(text, ", without following memory");
-    paragraph(screen, STYLE_BOLD, "Overhead", text);
+    summary_paragraph(screen, STYLE_BOLD, "Overhead", text);
 }
 
 /* By CPU time, sums of many last. */
@@ -471,21 +331,21 @@ static void processes(struct screen *screen, const struct profile *profile, stru
     for (uint32_t i = 0; i < count; i++)
         order[i] = &profile->processes[i];
     qsort(order, count, sizeof *order, compare_processes);
-    label(screen, STYLE_BOLD, "Processes");
+    summary_label(screen, STYLE_BOLD, "Processes");
     buf_addf(text, "%7s%s %7s %9s  %-10s  command", "pid", shows_parents(screen) ? "  parent" : "",
              "CPU", "memory", "status");
     screen_cstr(screen, STYLE_DIM, text->data);
     screen_newline(screen);
     buf_reset(text);
     for (; shown < count && shown < PROCESSES_SHOWN_MAX && order[shown]->count == 1; shown++) {
-        label(screen, STYLE_BOLD, "");
+        summary_label(screen, STYLE_BOLD, "");
         process_row(screen, profile, order[shown], text);
     }
     uint64_t more = count_processes(profile) - shown;
     if (more) {
         buf_addf(text, "%s ", screen_glyph_text(screen, GLYPH_ELLIPSIS));
-        add_plural(text, more, "more process", "more processes");
-        paragraph(screen, STYLE_BOLD, "", text);
+        summary_add_plural(text, more, "more process", "more processes");
+        summary_paragraph(screen, STYLE_BOLD, "", text);
     }
     free(order);
 }
@@ -500,7 +360,7 @@ static void add_loss(struct buf *text, const char *several, bool is_one)
         {"libraries ", "library "}, {"names ", "name "},     {"looks ", "look "},
         {"samples ", "sample "},    {"threads ", "thread "}, {"stacks ", "stack "},
         {"times ", "time "},        {"objects ", "object "}, {"frames ", "frame "},
-        {"blocks ", "block "},      {"points ", "point "},
+        {"blocks ", "block "},      {"points ", "point "},   {"places ", "place "},
     };
     for (size_t i = 0; is_one && i < sizeof words / sizeof *words; i++) {
         const char *at = strstr(several, words[i].several);
@@ -522,11 +382,11 @@ static void losses_and_notes(struct screen *screen, const struct profile *profil
             continue;
         buf_addf(text, "%s ", format_count(loss->count).text);
         add_loss(text, profile_str(profile, loss->text), loss->count == 1);
-        paragraph(screen, STYLE_WARNING, "Lost", text);
+        summary_paragraph(screen, STYLE_WARNING, "Lost", text);
     }
     for (uint32_t i = 0; i < profile->note_count; i++) {
         buf_str(text, profile_str(profile, profile->notes[i]));
-        paragraph(screen, STYLE_WARNING, "Note", text);
+        summary_paragraph(screen, STYLE_WARNING, "Note", text);
     }
 }
 
@@ -539,10 +399,11 @@ void summary_render(struct screen *screen, const struct profile *profile)
     split(screen, profile, &text);
     elsewhere(screen, profile, &text);
     waits(screen, profile, &text);
-    memory(screen, profile, &text);
-    footprint(screen, profile);
-    resident(screen, profile, &text);
-    leaks(screen, profile, &text);
+    summary_async(screen, profile, &text);
+    summary_memory(screen, profile, &text);
+    summary_footprint(screen, profile);
+    summary_resident(screen, profile, &text);
+    summary_leaks(screen, profile, &text);
     samples(screen, profile, &text);
     overhead(screen, profile, &text);
     processes(screen, profile, &text);

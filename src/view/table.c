@@ -1,130 +1,26 @@
 /*
- * Tables of lines and functions.  A new figure is a new row in `columns` below:
- * its two header texts, its width, from which terminal width on it appears, and
- * the function that fills its cell.  See table.h.
+ * Tables of lines and functions: which of the columns (table_columns.h) appear, and
+ * the rows.  See table.h.
  */
 #include "view/table.h"
 
 #include "base/mem.h"
 #include "view/format.h"
 #include "view/highlight.h"
+#include "view/table_columns.h"
 
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum {
-    HOT_PERCENT = 33,
     ACTIVE_USAGE_PERCENT = 1, /* of all that was allocated */
-    MEMORY_COLUMNS = 12,
-    LINE_COLUMNS_MIN = 40, /* of the code; two fifths of wide terminals */
-    CODE_COLUMNS_MIN = 26, /* of the code beside the label of a wait */
-    TIMELINE_COLUMNS = 16,
-    COLUMNS_MAX = 16,
-    NEVER = INT_MAX,
+    ACTIVE_AWAIT_PERCENT = 1, /* of all awaiting */
+    LINE_COLUMNS_MIN = 40,    /* of the code; two fifths of wide terminals */
+    CODE_COLUMNS_MIN = 26,    /* of the code beside the label of a wait */
+    COLUMNS_MAX = 18,
 };
-
-struct cell {
-    char text[TIMELINE_COLUMNS * 3 + 16];
-    enum style style;
-};
-
-struct row {
-    const struct table_context *context;
-    const struct profile_line *line;
-    double percent;       /* of total time, all kinds */
-    double usage_percent; /* of all that was allocated */
-    bool active;          /* has numbers */
-};
-
-struct column {
-    const char *group; /* first header line; NULL: same group as the column before */
-    const char *name;  /* second header line */
-    int width;
-    int lines_from, functions_from; /* columns of the terminal, in the two tables */
-    int until;                      /* beyond this width another column replaces it */
-    int rank;       /* the highest go first where code has too little room; 0: stays */
-    unsigned needs; /* enum table_data: without it the column is left out */
-    void (*fill)(const struct row *row, struct cell *cell);
-    const char *legend; /* NULL: the header says it all */
-};
-
-static bool is_hot(const struct row *row)
-{
-    return row->percent >= HOT_PERCENT;
-}
-
-/* One kind of time: a number on active lines, a dot where there is something, but little. */
-static void fill_share(const struct row *row, double sec, enum style style, struct cell *cell)
-{
-    double percent = profile_percent(row->context->profile, sec);
-    if (row->active && percent >= 0.05) {
-        snprintf(cell->text, sizeof cell->text, "%s", format_percent(percent).text);
-        cell->style = is_hot(row) ? STYLE_HOT : style;
-    } else if (sec > 0) {
-        snprintf(cell->text, sizeof cell->text, "%s",
-                 screen_glyph_text(row->context->screen, GLYPH_DOT));
-        cell->style = STYLE_DIM;
-    }
-}
-
-static void fill_total(const struct row *row, struct cell *cell)
-{
-    fill_share(row, profile_time_sum(&row->line->time), STYLE_PYTHON, cell);
-}
-
-static void fill_python(const struct row *row, struct cell *cell)
-{
-    fill_share(row, row->line->time.python_sec, STYLE_PYTHON, cell);
-}
-
-static void fill_native(const struct row *row, struct cell *cell)
-{
-    fill_share(row, row->line->time.native_sec, STYLE_NATIVE, cell);
-}
-
-static void fill_system(const struct row *row, struct cell *cell)
-{
-    fill_share(row, row->line->time.system_sec, STYLE_SYSTEM, cell);
-}
-
-static void fill_seconds(const struct row *row, struct cell *cell)
-{
-    double sec = profile_time_sum(&row->line->time);
-    if (!row->active || !(sec > 0))
-        return;
-    snprintf(cell->text, sizeof cell->text, "%s", format_short_time(sec).text);
-    cell->style = is_hot(row) ? STYLE_HOT : STYLE_PLAIN;
-}
-
-static void fill_half_width(const struct row *row, struct cell *cell)
-{
-    if (!row->active || row->line->half_width_percent <= 0)
-        return;
-    snprintf(cell->text, sizeof cell->text, "%s%.1f",
-             screen_glyph_text(row->context->screen, GLYPH_PLUS_MINUS),
-             row->line->half_width_percent);
-    cell->style = STYLE_DIM;
-}
-
-/* The cause most waited for, when it is worth a word: "sleep 1.00s". */
-static void fill_wait(const struct row *row, struct cell *cell)
-{
-    const struct terminal_options *options = row->context->options;
-    const double *wait_sec = row->line->time.wait_sec;
-    int most = 0;
-    for (int cause = 1; cause < WAIT_CAUSES; cause++)
-        if (wait_sec[cause] > wait_sec[most])
-            most = cause;
-    double percent = profile_percent(row->context->profile, wait_sec[most]);
-    if (!row->active || wait_sec[most] <= 0 || percent < options->cpu_percent_threshold)
-        return;
-    snprintf(cell->text, sizeof cell->text, "%s %s", wait_cause_key[most],
-             format_short_time(wait_sec[most]).text);
-    cell->style = STYLE_WAIT;
-}
 
 void table_spark(const struct screen *screen, const double *values, int count, char *text)
 {
@@ -139,150 +35,13 @@ void table_spark(const struct screen *screen, const double *values, int count, c
     }
 }
 
-/* When the line was sampled, over the whole run; each line is scaled to its own maximum. */
-static void fill_timeline(const struct row *row, struct cell *cell)
-{
-    const struct table_context *context = row->context;
-    const struct profile_line *line = row->line;
-    double span = context->last_sec - context->first_sec;
-    if (!row->active || !line->stamp_count || !(span > 0))
-        return;
-    double counts[TIMELINE_COLUMNS] = {0};
-    for (uint32_t i = 0; i < line->stamp_count; i++) {
-        int at = (int)((line->stamps[i] - context->first_sec) / span * TIMELINE_COLUMNS);
-        at = at < 0 ? 0 : at < TIMELINE_COLUMNS ? at : TIMELINE_COLUMNS - 1;
-        counts[at]++;
-    }
-    table_spark(context->screen, counts, TIMELINE_COLUMNS, cell->text);
-    cell->style = STYLE_TIMELINE;
-}
-
-/* ---- memory ---- */
-
 bool table_tells_total(const struct profile *profile, double total_mb)
 {
     return total_mb > 0 && total_mb >= TABLE_TOTAL_MB * profile->elapsed_sec;
 }
 
-/* Figures about an amount are shown where the amount itself is: from 0.1M on. */
-static bool is_shown(const struct row *row, double mb)
-{
-    return row->active && mb >= 0.05;
-}
-
-static void fill_megabytes(const struct row *row, double mb, struct cell *cell)
-{
-    if (!is_shown(row, mb))
-        return;
-    snprintf(cell->text, sizeof cell->text, "%s", format_short_memory(mb).text);
-    cell->style = row->usage_percent >= HOT_PERCENT ? STYLE_HOT : STYLE_MEMORY;
-}
-
-static void fill_peak(const struct row *row, struct cell *cell)
-{
-    fill_megabytes(row, row->line->memory.peak_mb, cell);
-}
-
-static void fill_allocated(const struct row *row, struct cell *cell)
-{
-    fill_megabytes(row, row->line->memory.allocated_mb, cell);
-}
-
-static void fill_allocated_half_width(const struct row *row, struct cell *cell)
-{
-    double half_width = row->line->memory.half_width_mb.allocated;
-    if (!is_shown(row, half_width))
-        return;
-    snprintf(cell->text, sizeof cell->text, "%s%s",
-             screen_glyph_text(row->context->screen, GLYPH_PLUS_MINUS),
-             format_short_memory(half_width).text);
-    cell->style = STYLE_DIM;
-}
-
-static void fill_total_memory(const struct row *row, struct cell *cell)
-{
-    if (table_tells_total(row->context->profile, row->line->memory.total_mb))
-        fill_megabytes(row, row->line->memory.total_mb, cell);
-}
-
-static void fill_live(const struct row *row, struct cell *cell)
-{
-    fill_megabytes(row, row->line->memory.live_mb, cell);
-}
-
-static void fill_python_memory(const struct row *row, struct cell *cell)
-{
-    const struct profile_memory *memory = &row->line->memory;
-    if (!is_shown(row, memory->allocated_mb))
-        return;
-    snprintf(cell->text, sizeof cell->text, "%.0f%%",
-             100 * memory->python_mb / memory->allocated_mb);
-    cell->style = STYLE_MEMORY;
-}
-
-/* The line's live memory over the run; between two points it stays what it was. */
-static void fill_memory_timeline(const struct row *row, struct cell *cell)
-{
-    const struct profile_memory *memory = &row->line->memory;
-    double span = row->context->profile->elapsed_sec;
-    if (!is_shown(row, memory->peak_mb) || !memory->point_count || !(span > 0))
-        return;
-    double values[MEMORY_COLUMNS] = {0}, now = 0;
-    uint32_t next = 0;
-    for (int i = 0; i < MEMORY_COLUMNS; i++) {
-        values[i] = now;
-        while (next < memory->point_count &&
-               memory->own[next].at_sec < span * (i + 1) / MEMORY_COLUMNS) {
-            now = memory->own[next++].mb;
-            values[i] = fmax(values[i], now);
-        }
-    }
-    table_spark(row->context->screen, values, MEMORY_COLUMNS, cell->text);
-    cell->style = STYLE_MEMORY;
-}
-
-static void fill_copies(const struct row *row, struct cell *cell)
-{
-    double elapsed = row->context->profile->elapsed_sec;
-    double rate = elapsed > 0 ? row->line->memory.copied_mb / elapsed : 0;
-    if (rate < 0.5)
-        return;
-    snprintf(cell->text, sizeof cell->text, "%.0f", rate);
-    cell->style = STYLE_COPY;
-}
-
-static const struct column columns[] = {
-    {"Time", "total", 6, 0, 0, 59, 0, 0, fill_total, NULL},
-    {"Time", "Python", 6, 60, 60, NEVER, 0, 0, fill_python, NULL},
-    {NULL, "native", 6, 60, 60, NEVER, 0, 0, fill_native, NULL},
-    {NULL, "system", 6, 60, 60, NEVER, 0, 0, fill_system, NULL},
-    {NULL, "seconds", 7, 100, 60, NEVER, 1, 0, fill_seconds, NULL},
-    {NULL, "+/-", 5, 140, 100, NEVER, 8, TABLE_HALF_WIDTHS, fill_half_width,
-     "+/- is how far off Python, native and system together may be by chance (95%)"},
-    {"Memory", "peak", 6, 80, 60, NEVER, 0, TABLE_MEMORY, fill_peak,
-     "Memory (in MiB) is that which the line allocated: peak is the most of it that was live at "
-     "once"},
-    {NULL, "alloc", 6, 100, 80, NEVER, 2, TABLE_MEMORY, fill_allocated,
-     "alloc what was not gone again before the thread had allocated another megabyte "
-     "(--allocation-sampling-window)"},
-    {NULL, "+/-", 6, 150, 120, NEVER, 9, TABLE_MEMORY_WIDTHS, fill_allocated_half_width, NULL},
-    {NULL, "live", 6, 110, 100, NEVER, 4, TABLE_MEMORY, fill_live, "live what was left at the end"},
-    {NULL, "Python", 6, 110, 100, NEVER, 5, TABLE_MEMORY, fill_python_memory,
-     "Python the part of alloc that Python allocated"},
-    {NULL, "over time", MEMORY_COLUMNS, 130, 120, NEVER, 6, TABLE_MEMORY, fill_memory_timeline,
-     NULL},
-    {NULL, "total", 6, 100, 80, NEVER, 3, TABLE_TOTALS, fill_total_memory,
-     "total all that was asked for, shown where it is 100 MB or more for each second of the run"},
-    {"Copy", "MB/s", 5, 120, 100, NEVER, 7, TABLE_COPIES, fill_copies, NULL},
-    {"Waits", "longest", 14, 120, 80, NEVER, 10, TABLE_WAITS, fill_wait, NULL},
-    {"Samples", "over time", TIMELINE_COLUMNS, 140, NEVER, NEVER, 11, TABLE_STAMPS, fill_timeline,
-     NULL},
-};
-
-_Static_assert(TABLE_TOTAL_MB == 100, "the legend of `total` says so");
-
 struct layout {
-    const struct column *shown[COLUMNS_MAX];
+    const struct table_column *shown[COLUMNS_MAX];
     int count;
     int number_width; /* of the line numbers */
     bool has_wait;
@@ -320,10 +79,11 @@ static void layout_init(struct layout *layout, const struct table_context *conte
     *layout = (struct layout){.number_width = 4};
     for (uint32_t rest = last_line / 10000; rest; rest /= 10)
         layout->number_width++;
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        int from = is_functions ? columns[i].functions_from : columns[i].lines_from;
-        if (width >= from && width <= columns[i].until && !(columns[i].needs & ~context->data))
-            layout->shown[layout->count++] = &columns[i];
+    for (size_t i = 0; i < table_column_count; i++) {
+        int from = is_functions ? table_columns[i].functions_from : table_columns[i].lines_from;
+        if (width >= from && width <= table_columns[i].until &&
+            !(table_columns[i].needs & ~context->data))
+            layout->shown[layout->count++] = &table_columns[i];
     }
     int least = is_functions ? width / 4 : width * 2 / 5;
     if (!is_functions && least < LINE_COLUMNS_MIN)
@@ -331,7 +91,7 @@ static void layout_init(struct layout *layout, const struct table_context *conte
     while (room_left(layout, width) < least && drop_column(layout))
         continue;
     for (int i = 0; i < layout->count; i++)
-        layout->has_wait |= layout->shown[i]->fill == fill_wait;
+        layout->has_wait |= layout->shown[i]->fill == table_fill_wait;
 }
 
 /* What stands before column `i`: a line before a new group and before the code, else a blank. */
@@ -356,7 +116,7 @@ static void header(struct screen *screen, const struct layout *layout, const cha
 {
     screen_blank(screen, layout->number_width);
     for (int i = 0; i < layout->count; i++) {
-        const struct column *column = layout->shown[i];
+        const struct table_column *column = layout->shown[i];
         separator(screen, layout, i, GLYPH_VERTICAL);
         int end = screen->at + column->width;
         if (column->group)
@@ -386,14 +146,14 @@ static void header(struct screen *screen, const struct layout *layout, const cha
 }
 
 /* Line number and figures; the cursor is then where the code begins. */
-static void figures(const struct layout *layout, const struct row *row)
+static void figures(const struct layout *layout, const struct table_row *row)
 {
     struct screen *screen = row->context->screen;
     char number[16];
     snprintf(number, sizeof number, "%u", row->line->lineno);
     screen_right(screen, STYLE_DIM, number, layout->number_width);
     for (int i = 0; i < layout->count; i++) {
-        struct cell cell = {0};
+        struct table_cell cell = {0};
         layout->shown[i]->fill(row, &cell);
         separator(screen, layout, i, GLYPH_VERTICAL);
         screen_right(screen, cell.style, cell.text, layout->shown[i]->width);
@@ -411,9 +171,16 @@ static bool has_waits(const struct table_context *context, const struct profile_
     return percent > 0 && percent >= context->options->cpu_percent_threshold;
 }
 
+/* A moment of blocking is worth seeing: the line keeps all tasks waiting. */
+static bool has_tasks(const struct table_context *context, const struct profile_line *line)
+{
+    return profile_await_percent(context->profile, &line->async) >= ACTIVE_AWAIT_PERCENT ||
+           line->async.blocked_sec > 0;
+}
+
 /* `file` is NULL for functions. */
-static struct row row_of(const struct table_context *context, const struct profile_file *file,
-                         const struct profile_line *line)
+static struct table_row row_of(const struct table_context *context, const struct profile_file *file,
+                               const struct profile_line *line)
 {
     double percent = profile_percent(context->profile, profile_time_sum(&line->time));
     double all_mb = context->profile->all_memory.allocated_mb;
@@ -421,19 +188,19 @@ static struct row row_of(const struct table_context *context, const struct profi
     bool has_time = percent > 0 && percent >= context->options->cpu_percent_threshold;
     bool is_peak = file && context->profile->peak_line == line->lineno &&
                    context->profile->peak_file == file->name; /* the summary names it */
-    return (struct row){
+    return (struct table_row){
         .context = context,
         .line = line,
         .percent = percent,
         .usage_percent = usage,
-        .active = has_time || has_waits(context, line) || usage >= ACTIVE_USAGE_PERCENT ||
-                  is_peak || line->memory.leak.likelihood > 0 ||
+        .active = has_time || has_waits(context, line) || has_tasks(context, line) ||
+                  usage >= ACTIVE_USAGE_PERCENT || is_peak || line->memory.leak.likelihood > 0 ||
                   table_tells_total(context->profile, line->memory.total_mb),
     };
 }
 
 /* That others took the processor says nothing of the line. */
-static bool is_mostly_waiting(const struct row *row)
+static bool is_mostly_waiting(const struct table_row *row)
 {
     const struct profile_time *time = &row->line->time;
     return (time->system_sec - time->wait_sec[WAIT_STARVED]) * 2 >= profile_time_sum(time);
@@ -441,13 +208,13 @@ static bool is_mostly_waiting(const struct row *row)
 
 /* The code, and at the right margin the wait when it has no column of its own.  Code gives way to
  * it only where waiting is what the line does. */
-static void code(const struct layout *layout, const struct row *row,
+static void code(const struct layout *layout, const struct table_row *row,
                  const struct highlight_line *source)
 {
     struct screen *screen = row->context->screen;
-    struct cell wait = {0};
+    struct table_cell wait = {0};
     if (!layout->has_wait)
-        fill_wait(row, &wait);
+        table_fill_wait(row, &wait);
     int room = screen->columns - screen->at;
     int label = (int)strlen(wait.text);
     int code_room = label ? room - label - 2 : room;
@@ -484,6 +251,10 @@ static void look_at_line(struct table_context *context, const struct profile_lin
     }
     if (line->half_width_percent > 0)
         context->data |= TABLE_HALF_WIDTHS;
+    if (line->async.await_sec > 0)
+        context->data |= TABLE_AWAITS;
+    if (line->async.blocked_sec > 0)
+        context->data |= TABLE_BLOCKS;
     if (line->memory.allocated_mb > 0 || line->memory.total_mb > 0)
         context->data |= TABLE_MEMORY;
     if (table_tells_total(context->profile, line->memory.total_mb))
@@ -508,7 +279,7 @@ void table_init(struct table_context *context, struct screen *screen, const stru
             look_at_line(context, &profile->files[i].lines[n]);
 }
 
-static bool shows(const struct layout *layout, const struct column *column)
+static bool shows(const struct layout *layout, const struct table_column *column)
 {
     for (int i = 0; i < layout->count; i++)
         if (layout->shown[i] == column)
@@ -525,8 +296,8 @@ void table_legend(const struct table_context *context)
     layout_init(&functions, context, true, 0);
     buf_addf(&text, "Percents are of the total time; %s is something below %.3g%%",
              screen_glyph_text(screen, GLYPH_DOT), context->options->cpu_percent_threshold);
-    for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++) {
-        const struct column *column = &columns[i];
+    for (size_t i = 0; i < table_column_count; i++) {
+        const struct table_column *column = &table_columns[i];
         if (column->legend && (shows(&lines, column) || shows(&functions, column)))
             buf_addf(&text, "%s%s", column->group ? ". " : "; ", column->legend);
     }
@@ -569,7 +340,7 @@ void table_lines(const struct table_context *context, const struct profile_file 
     header(screen, &layout, slash ? slash + 1 : name);
     uint32_t shown = 0; /* the last line that was */
     for (uint32_t i = 0; i < file->line_count; i++) {
-        struct row row = row_of(context, file, &file->lines[i]);
+        struct table_row row = row_of(context, file, &file->lines[i]);
         if (context->options->reduced && !row.active)
             continue;
         if (file->lines[i].lineno > shown + 1)
@@ -587,7 +358,7 @@ void table_lines(const struct table_context *context, const struct profile_file 
 
 static int compare_rows(const void *a, const void *b)
 {
-    const struct row *x = a, *y = b;
+    const struct table_row *x = a, *y = b;
     if (x->percent != y->percent)
         return x->percent < y->percent ? 1 : -1;
     return (x->line->lineno > y->line->lineno) - (x->line->lineno < y->line->lineno);
@@ -596,10 +367,10 @@ static int compare_rows(const void *a, const void *b)
 void table_functions(const struct table_context *context, const struct profile_file *file)
 {
     struct screen *screen = context->screen;
-    struct row *rows = mem_zalloc(file->function_count, sizeof *rows);
+    struct table_row *rows = mem_zalloc(file->function_count, sizeof *rows);
     uint32_t count = 0, last_line = 0;
     for (uint32_t i = 0; i < file->function_count; i++) {
-        struct row row = row_of(context, NULL, &file->functions[i]);
+        struct table_row row = row_of(context, NULL, &file->functions[i]);
         if (!row.active)
             continue;
         rows[count++] = row;

@@ -1,6 +1,6 @@
 /*
  * The tables of the terminal view: lines of a file, functions of a file.  What
- * can stand in a table is the array of columns in table.c; which of them appear
+ * can stand in a table is the array of columns in table_columns.h; which of them appear
  * depends on the width.  Used by terminal.c.
  */
 #ifndef VIEW_TABLE_H
@@ -19,6 +19,8 @@ enum table_data {
     TABLE_COPIES = 1 << 4,
     TABLE_TOTALS = 1 << 5,
     TABLE_MEMORY_WIDTHS = 1 << 6,
+    TABLE_AWAITS = 1 << 7,
+    TABLE_BLOCKS = 1 << 8,
 };
 
 struct table_context {

@@ -3,7 +3,7 @@
  * can be written, read again and shown, and another process of the same run is in
  * it with all it has.
  *
- * The seed has all sections, memory included.  Fields of every kind of record are
+ * The seed has all sections, tasks and memory included.  Fields of every kind of record are
  * set to numbers at the edges, to what is next to theirs, or to those of another
  * record; each kind must be met in recordings that were not refused.
  */
@@ -52,6 +52,25 @@ static void make_seed(struct arena_make *make, int pid)
     arena_make_cell(make, outer, WIRE_WAIT_SLEEP, 10, 100 * MS, 50 * MS);
     arena_make_log(make, 5 * MS, inner, (uint16_t)thread, WIRE_CPU_PYTHON, 10, 100000);
     arena_make_log(make, 105 * MS, leaf, (uint16_t)thread, WIRE_CPU_CALL, 10, 100000);
+    arena_make_await(make, inner, WIRE_AWAIT_WAITS, 10, 400000);
+    arena_make_await(make, outer, WIRE_AWAIT_TASKS, 10, 100000);
+    arena_make_await(make, leaf, WIRE_AWAIT_READY, 10, 50000);
+    arena_make_await(make, leaf, WIRE_AWAIT_BLOCKS, 2, 90000);
+    uint32_t place = arena_make_place(make, code, 6, 200000, 4, 0);
+    arena_make_place(make, code, 5, 100000, 1, 50000);
+    arena_make_name(make, place, "worker", 0);
+    arena_make_name(make, place, NULL, 7);
+    arena_make_crowd(make, 100 * MS, 3);
+    arena_make_crowd(make, 200 * MS, 5);
+    make->header.async = (struct wire_async){.state = WIRE_ASYNC_OK,
+                                             .loops = 1,
+                                             .idle_us = 500000,
+                                             .busy_us = 300000,
+                                             .blocked_us = 90000,
+                                             .longest_us = 50000,
+                                             .longest_node = leaf,
+                                             .tasks_peak = 5,
+                                             .looks = 30};
     uint32_t library = arena_make_module(make, "/usr/lib/libsqlite3.so.0");
     uint32_t sites[] = {
         arena_make_site(make, inner, WIRE_SITE_PYTHON, 0, 30 * MIB, 10 * MIB),
@@ -171,8 +190,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 enum { INPUTS = 1000, DAMAGES_MAX = 3 };
 
-/* Beside the sections: the header, its part about memory, and the places of the sections. */
-enum { KIND_HEADER = WIRE_SECTIONS, KIND_MEMORY, KIND_PLACE, KINDS };
+/* Beside the sections: the header, its parts about memory and event loops, and the places of the
+ * sections. */
+enum { KIND_HEADER = WIRE_SECTIONS, KIND_MEMORY, KIND_ASYNC, KIND_PLACE, KINDS };
 
 struct field {
     int kind;
@@ -220,6 +240,27 @@ static const struct field fields[] = {
     FIELD(WIRE_THREAD, wire_thread, waited_ns),
     {WIRE_THREAD, offsetof(struct wire_thread, name), 8},
     {WIRE_THREAD, offsetof(struct wire_thread, name) + 8, 8},
+    FIELD(WIRE_AWAIT, wire_await, kind),
+    FIELD(WIRE_AWAIT, wire_await, node),
+    FIELD(WIRE_AWAIT, wire_await, count),
+    FIELD(WIRE_AWAIT, wire_await, us),
+    FIELD(WIRE_AWAIT, wire_await, busy_us),
+    FIELD(WIRE_AWAIT, wire_await, square_us2),
+    FIELD(WIRE_PLACE, wire_place, code),
+    FIELD(WIRE_PLACE, wire_place, at),
+    FIELD(WIRE_PLACE, wire_place, present_us),
+    FIELD(WIRE_PLACE, wire_place, longest_us),
+    FIELD(WIRE_PLACE, wire_place, peak),
+    FIELD(WIRE_PLACE, wire_place, names),
+    FIELD(WIRE_NAME, wire_name, place),
+    FIELD(WIRE_NAME, wire_name, text.offset),
+    FIELD(WIRE_NAME, wire_name, text.bytes),
+    FIELD(WIRE_NAME, wire_name, number),
+    FIELD(WIRE_NAME, wire_name, width),
+    FIELD(WIRE_CROWD, wire_crowd, at_ns),
+    FIELD(WIRE_CROWD, wire_crowd, tasks),
+    FIELD(WIRE_CROWD, wire_crowd, ready),
+    FIELD(WIRE_CROWD, wire_crowd, published),
     FIELD(WIRE_MODULE, wire_module, start),
     FIELD(WIRE_MODULE, wire_module, end),
     FIELD(WIRE_MODULE, wire_module, path.offset),
@@ -292,6 +333,16 @@ static const struct field fields[] = {
     FIELD(KIND_MEMORY, wire_memory, look.live_python_bytes),
     FIELD(KIND_MEMORY, wire_memory, look.live_mapped_bytes),
     FIELD(KIND_MEMORY, wire_memory, foot_stride),
+    FIELD(KIND_ASYNC, wire_async, state),
+    FIELD(KIND_ASYNC, wire_async, loops),
+    FIELD(KIND_ASYNC, wire_async, idle_us),
+    FIELD(KIND_ASYNC, wire_async, busy_us),
+    FIELD(KIND_ASYNC, wire_async, blocked_us),
+    FIELD(KIND_ASYNC, wire_async, longest_us),
+    FIELD(KIND_ASYNC, wire_async, longest_node),
+    FIELD(KIND_ASYNC, wire_async, tasks_peak),
+    FIELD(KIND_ASYNC, wire_async, looks),
+    FIELD(KIND_ASYNC, wire_async, look_ns),
     FIELD(KIND_PLACE, wire_section, offset),
     FIELD(KIND_PLACE, wire_section, record_bytes),
     FIELD(KIND_PLACE, wire_section, capacity),
@@ -309,6 +360,8 @@ static size_t record_place(int kind)
         return 0;
     if (kind == KIND_MEMORY)
         return offsetof(struct wire_header, memory);
+    if (kind == KIND_ASYNC)
+        return offsetof(struct wire_header, async);
     if (kind == KIND_PLACE)
         return offsetof(struct wire_header, sections) +
                fuzz_below(WIRE_SECTIONS) * sizeof(struct wire_section);

@@ -287,7 +287,8 @@ static void load_seed(const char *name, struct buf *seed)
 
 int main(int argc, char **argv)
 {
-    static const char *const names[] = {"basic.json", "view_basic.json", "view_memory.json"};
+    static const char *const names[] = {"basic.json", "async.json", "view_basic.json",
+                                        "view_memory.json"};
     struct buf seeds[COUNT_OF(names)] = {{0}};
     for (size_t i = 0; i < COUNT_OF(names); i++) {
         load_seed(names[i], &seeds[i]);

@@ -97,11 +97,17 @@ uint32_t arena_make_node(struct arena_make *make, uint32_t parent, enum wire_fra
     return add(make, WIRE_NODE, &node);
 }
 
-uint32_t arena_make_frame(struct arena_make *make, uint32_t parent, uint32_t code, int line)
+/* The instruction of a line. */
+static int32_t at_line(const struct arena_make *make, uint32_t code, int line)
 {
     struct wire_code record;
     memcpy(&record, make->sections[WIRE_CODE].data + code * sizeof record, sizeof record);
-    return arena_make_node(make, parent, WIRE_FRAME_PYTHON, code, 2 * (line - record.first_line));
+    return 2 * (line - record.first_line);
+}
+
+uint32_t arena_make_frame(struct arena_make *make, uint32_t parent, uint32_t code, int line)
+{
+    return arena_make_node(make, parent, WIRE_FRAME_PYTHON, code, at_line(make, code, line));
 }
 
 void arena_make_cell(struct arena_make *make, uint32_t node, enum wire_kind kind, uint64_t count,
@@ -136,6 +142,38 @@ uint32_t arena_make_thread(struct arena_make *make, uint64_t ident, int tid, con
     struct wire_thread thread = {.ident = ident, .tid = tid, .python = is_python};
     snprintf(thread.name, sizeof thread.name, "%s", name);
     return add(make, WIRE_THREAD, &thread);
+}
+
+void arena_make_await(struct arena_make *make, uint32_t node, enum wire_await_kind kind,
+                      uint64_t count, uint64_t us)
+{
+    struct wire_await await = {.kind = kind, .node = node, .count = count, .us = us};
+    add(make, WIRE_AWAIT, &await);
+}
+
+uint32_t arena_make_place(struct arena_make *make, uint32_t code, int line, uint64_t present_us,
+                          uint32_t peak, uint64_t longest_us)
+{
+    struct wire_place place = {.code = code,
+                               .at = at_line(make, code, line),
+                               .present_us = present_us,
+                               .longest_us = longest_us,
+                               .peak = peak};
+    return add(make, WIRE_PLACE, &place);
+}
+
+void arena_make_name(struct arena_make *make, uint32_t place, const char *text, uint64_t number)
+{
+    struct wire_name name = {.place = place, .number = number, .width = 1};
+    if (text)
+        name.text = arena_make_blob(make, text, strlen(text));
+    add(make, WIRE_NAME, &name);
+}
+
+void arena_make_crowd(struct arena_make *make, uint64_t at_ns, uint32_t tasks)
+{
+    struct wire_crowd crowd = {.at_ns = at_ns, .tasks = tasks, .published = 1};
+    add(make, WIRE_CROWD, &crowd);
 }
 
 uint32_t arena_make_module(struct arena_make *make, const char *path)

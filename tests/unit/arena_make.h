@@ -45,6 +45,15 @@ void arena_make_log(struct arena_make *make, uint64_t at_ns, uint32_t node, uint
 uint32_t arena_make_thread(struct arena_make *make, uint64_t ident, int tid, const char *name,
                            bool is_python);
 
+/* Tasks: of `us` in `count` looks, or stretches of a loop that was blocked. */
+void arena_make_await(struct arena_make *make, uint32_t node, enum wire_await_kind kind,
+                      uint64_t count, uint64_t us);
+uint32_t arena_make_place(struct arena_make *make, uint32_t code, int line, uint64_t present_us,
+                          uint32_t peak, uint64_t longest_us);
+/* `text` NULL: "Task-NUMBER". */
+void arena_make_name(struct arena_make *make, uint32_t place, const char *text, uint64_t number);
+void arena_make_crowd(struct arena_make *make, uint64_t at_ns, uint32_t tasks);
+
 /* Memory: everything stays live that `live_bytes` says; counts and samples follow from the bytes.
  * The process is on a processor all the time. */
 uint32_t arena_make_module(struct arena_make *make, const char *path);

@@ -1,9 +1,10 @@
 /*
  * A recording with a bit of everything, made by arena_make, becomes a profile
- * that is compared with tests/golden/basic.json to the byte.  The reader, the
- * views and the page have tests over the same file.
+ * that is compared with tests/golden/basic.json to the byte; so does one with an
+ * event loop, async.json.  The reader, the views and the page have tests over the
+ * same files.
  *
- * UPDATE_GOLDEN=1 writes the file instead; look at the diff before
+ * UPDATE_GOLDEN=1 writes the files instead; look at the diff before
  * committing it.
  */
 #include "arena_make.h"
@@ -26,10 +27,14 @@
 #define GOLDEN  SOURCE_ROOT "/tests/golden"
 #define MAIN    GOLDEN "/basic/main.py"
 #define HELPER  GOLDEN "/basic/helper.py"
+#define ASYNC   GOLDEN "/async/main.py"
+#define TASKS   "/nowhere/lib/python3.12/asyncio/tasks.py"
+#define EVENTS  "/nowhere/lib/python3.12/asyncio/base_events.py"
+#define SELECT  "/nowhere/lib/python3.12/selectors.py"
 #define JSON_PY "/nowhere/lib/python3.12/json/__init__.py"
 
 /* Pids beyond what any kernel gives: nobody runs by them. */
-enum { MS = 1000000, PARENT = 5000100, CHILD = 5000200 };
+enum { MS = 1000000, PARENT = 5000100, CHILD = 5000200, LOOP = 5000300 };
 
 static char directory[] = "/tmp/scalene-test-XXXXXX";
 
@@ -37,6 +42,21 @@ static void command(struct arena_make *make, const char *words, size_t bytes)
 {
     memcpy(make->header.command, words, bytes);
     make->header.command_bytes = (uint32_t)bytes;
+}
+
+static void write_arena(struct arena_make *make, int pid)
+{
+    char *path = mem_format("%s/%d-0.arena", directory, pid);
+    arena_make_write(make, path);
+    free(path);
+    arena_make_release(make);
+}
+
+static void remove_arena(int pid)
+{
+    char *path = mem_format("%s/%d-0.arena", directory, pid);
+    unlink(path);
+    free(path);
 }
 
 static void make_parent(void)
@@ -112,10 +132,7 @@ static void make_parent(void)
     make.header.memory.start_file_bytes = 6 << 20;
     make.header.memory.interval_bytes = 128 << 10;
     make.header.beat_mono_ns = make.header.start_mono_ns + 1200 * (uint64_t)MS;
-    char *path = mem_format("%s/%d-0.arena", directory, PARENT);
-    arena_make_write(&make, path);
-    free(path);
-    arena_make_release(&make);
+    write_arena(&make, PARENT);
 }
 
 /* Forked off, killed before its end, with a stack the parent has too. */
@@ -138,10 +155,78 @@ static void make_child(void)
     arena_make_cell(&make, inner, WIRE_CPU_PYTHON, 10, 100 * MS, 0);
     uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, CHILD, "python3", true);
     arena_make_log(&make, 0, inner, thread, WIRE_CPU_PYTHON, 10, 100000);
-    char *path = mem_format("%s/%d-0.arena", directory, CHILD);
-    arena_make_write(&make, path);
-    free(path);
-    arena_make_release(&make);
+    write_arena(&make, CHILD);
+}
+
+/*
+ * Ten tasks that wait for 0.2 s twice, while one more waits for them all.  The
+ * first time its line blocks the loop, so that they are ready later than they could.
+ */
+static void make_loop(void)
+{
+    struct arena_make make;
+    arena_make_init(&make, LOOP);
+    make.header.ended = 1;
+    make.header.has_status = 1;
+    make.header.beat_cpu_ns = 250 * MS;
+    make.header.on_ns = 500 * MS;
+    make.header.beat_mono_ns = make.header.start_mono_ns + 500 * MS;
+    static const char words[] = "python3\0main.py";
+    command(&make, words, sizeof words);
+    uint32_t module = arena_make_code(&make, ASYNC, "<module>", 1, 27);
+    uint32_t fetch = arena_make_code(&make, ASYNC, "fetch", 5, 7);
+    uint32_t page = arena_make_code(&make, ASYNC, "page", 10, 12);
+    uint32_t busy = arena_make_code(&make, ASYNC, "busy", 15, 16);
+    uint32_t start = arena_make_code(&make, ASYNC, "main", 19, 22);
+    uint32_t sleep = arena_make_code(&make, TASKS, "sleep", 627, 660);
+    uint32_t once = arena_make_code(&make, EVENTS, "BaseEventLoop._run_once", 1922, 2000);
+    uint32_t select = arena_make_code(&make, SELECT, "EpollSelector.select", 435, 480);
+
+    uint32_t run = arena_make_frame(&make, 0, module, 26);
+    uint32_t turn = arena_make_frame(&make, run, once, 1950);
+    uint32_t polls = arena_make_frame(&make, turn, select, 468);
+    uint32_t in_main = arena_make_frame(&make, turn, start, 21);
+    uint32_t in_busy = arena_make_frame(&make, in_main, busy, 16);
+    arena_make_cell(&make, in_busy, WIRE_CPU_PYTHON, 24, 240 * MS, 0);
+    arena_make_cell(&make, turn, WIRE_CPU_PYTHON, 1, 10 * MS, 0);
+    arena_make_cell(&make, polls, WIRE_WAIT_LOOP, 20, 250 * MS, 250 * MS);
+    uint16_t thread = (uint16_t)arena_make_thread(&make, 0x1000, LOOP, "python3", true);
+    arena_make_log(&make, 1 * MS, in_busy, thread, WIRE_CPU_PYTHON, 24, 240000);
+    arena_make_log(&make, 250 * MS, polls, thread, WIRE_WAIT_LOOP, 20, 250000);
+
+    uint32_t first = arena_make_frame(&make, 0, page, 11);
+    uint32_t second = arena_make_frame(&make, 0, page, 12);
+    uint32_t first_sleep =
+        arena_make_frame(&make, arena_make_frame(&make, first, fetch, 6), sleep, 656);
+    uint32_t second_sleep =
+        arena_make_frame(&make, arena_make_frame(&make, second, fetch, 6), sleep, 656);
+    uint32_t gathers = arena_make_frame(&make, 0, start, 22);
+    arena_make_await(&make, first_sleep, WIRE_AWAIT_WAITS, 80, 2000000);
+    arena_make_await(&make, second_sleep, WIRE_AWAIT_WAITS, 80, 2000000);
+    arena_make_await(&make, first_sleep, WIRE_AWAIT_READY, 20, 400000);
+    arena_make_await(&make, gathers, WIRE_AWAIT_TASKS, 20, 240000);
+    arena_make_await(&make, in_busy, WIRE_AWAIT_BLOCKS, 1, 240000);
+    uint32_t place = arena_make_place(&make, fetch, 6, 440000, 10, 0);
+    for (uint64_t task = 2; task <= 11; task++)
+        arena_make_name(&make, place, NULL, task);
+    arena_make_name(&make, arena_make_place(&make, start, 22, 240000, 1, 0), "main", 0);
+    arena_make_place(&make, busy, 16, 0, 0, 240000);
+    arena_make_crowd(&make, 100 * MS, 11);
+    arena_make_crowd(&make, 200 * MS, 11);
+    arena_make_crowd(&make, 300 * MS, 11);
+    arena_make_crowd(&make, 400 * MS, 4);
+    make.header.async = (struct wire_async){
+        .state = WIRE_ASYNC_OK,
+        .loops = 1,
+        .idle_us = 250000,
+        .busy_us = 250000,
+        .blocked_us = 240000,
+        .longest_us = 240000,
+        .longest_node = in_busy,
+        .tasks_peak = 11,
+        .looks = 201,
+    };
+    write_arena(&make, LOOP);
 }
 
 static char *replace(const char *text, const char *from, const char *to)
@@ -157,20 +242,20 @@ static char *replace(const char *text, const char *from, const char *to)
     return buf_detach(&out);
 }
 
-static char *build_json(void)
+static char *build_json(const char *program, bool has_memory)
 {
     const char *args[] = {"main.py", "--size", "2", NULL};
     struct report_config config = {
         .session_directory = directory,
-        .program = MAIN,
+        .program = program,
         .program_path = "",
         .profile_only = "",
         .profile_exclude = "",
         .cpu_percent_threshold = 1,
         .stacks = true,
         .async_profile = true,
-        .memory = true,
-        .leaks = true,
+        .memory = has_memory,
+        .leaks = has_memory,
         .args = (char *const *)args,
     };
     struct profile profile;
@@ -187,20 +272,20 @@ static char *build_json(void)
     return plain;
 }
 
-static void is_as_checked_in(void **state)
+/* Frees `json`. */
+static void compare(char *json, const char *golden)
 {
-    char *json = build_json();
     const char *update = getenv("UPDATE_GOLDEN");
     if (update && update[0] == '1')
-        assert_int_equal(file_write_atomic(GOLDEN "/basic.json", json, strlen(json), NULL), 0);
+        assert_int_equal(file_write_atomic(golden, json, strlen(json), NULL), 0);
     struct buf expected = {0};
     struct err err = {""};
-    file_read(GOLDEN "/basic.json", &expected, &err);
+    file_read(golden, &expected, &err);
     bool same = expected.data && !strcmp(expected.data, json);
     if (!same) {
         char *given = mem_format("%s/given.json", directory);
         assert_int_equal(file_write_atomic(given, json, strlen(json), NULL), 0);
-        char *diff = mem_format("diff -u '%s' '%s' >&2", GOLDEN "/basic.json", given);
+        char *diff = mem_format("diff -u '%s' '%s' >&2", golden, given);
         assert_int_not_equal(system(diff), -1);
         unlink(given);
         free(diff);
@@ -209,6 +294,24 @@ static void is_as_checked_in(void **state)
     assert_true(same);
     buf_release(&expected);
     free(json);
+}
+
+static void is_as_checked_in(void **state)
+{
+    make_parent();
+    make_child();
+    char *json = build_json(MAIN, true);
+    remove_arena(PARENT);
+    remove_arena(CHILD);
+    compare(json, GOLDEN "/basic.json");
+}
+
+static void tasks_are_as_checked_in(void **state)
+{
+    make_loop();
+    char *json = build_json(ASYNC, false);
+    remove_arena(LOOP);
+    compare(json, GOLDEN "/async.json");
 }
 
 static int set_up(void **state)
@@ -223,24 +326,19 @@ static int set_up(void **state)
             CPU_SET(cpu, &one);
     if (sched_setaffinity(0, sizeof one, &one) || !mkdtemp(directory))
         return -1;
-    make_parent();
-    make_child();
     return 0;
 }
 
 static int tear_down(void **state)
 {
-    static const int pids[] = {PARENT, CHILD};
-    for (size_t i = 0; i < 2; i++) {
-        char *path = mem_format("%s/%d-0.arena", directory, pids[i]);
-        unlink(path);
-        free(path);
-    }
     return rmdir(directory);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(is_as_checked_in)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(is_as_checked_in),
+        cmocka_unit_test(tasks_are_as_checked_in),
+    };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

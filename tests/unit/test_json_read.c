@@ -168,6 +168,32 @@ static void test_original(void **state)
     profile_release(&p);
 }
 
+/* The original knows how awaiting is shared out, and no more of it. */
+static void test_original_awaiting(void **state)
+{
+    (void)state;
+    struct profile p =
+        read_text("{\"elapsed_time_sec\":8,\"async_profile\":true,\"files\":{\"f\":{\"lines\":["
+                  "{\"lineno\":1,\"n_async_await_percent\":75.0,\"n_async_concurrency_mean\":3.0,"
+                  "\"n_async_concurrency_peak\":5.0,\"async_task_names\":[\"Task-1\",\"Task-2\"],"
+                  "\"is_coroutine\":true},{\"lineno\":2,\"n_async_await_percent\":25.0}]}}}");
+    const struct profile_line *line = &p.files[0].lines[0];
+    assert_true(line->is_coroutine && profile_line_is_active(line));
+    assert_float_equal(profile_await_percent(&p, &line->async), 75, 1e-9);
+    assert_float_equal(profile_concurrency(&line->async), 3, 1e-9);
+    assert_true(line->async.peak == 5 && line->async.name_count == 2);
+    assert_float_equal(profile_await_percent(&p, &p.files[0].lines[1].async), 25, 1e-9);
+    assert_int_equal(p.loops.count, 0);
+    struct buf out = {0};
+    json_write_profile(&p, &out);
+    profile_release(&p);
+    p = read_text(out.data);
+    assert_float_equal(profile_await_percent(&p, &p.files[0].lines[0].async), 75, 1e-9);
+    assert_float_equal(profile_concurrency(&p.files[0].lines[0].async), 3, 1e-9);
+    profile_release(&p);
+    buf_release(&out);
+}
+
 static void test_empty(void **state)
 {
     (void)state;
@@ -484,6 +510,7 @@ int main(void)
         cmocka_unit_test(test_lines),
         cmocka_unit_test(test_times_of_stacks),
         cmocka_unit_test(test_original),
+        cmocka_unit_test(test_original_awaiting),
         cmocka_unit_test(test_empty),
         cmocka_unit_test(test_many_stamps_are_thinned),
         cmocka_unit_test(test_odd_but_valid),

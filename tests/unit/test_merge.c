@@ -640,6 +640,96 @@ static void memory_is_merged(void **state)
     release_all(&merged, runs, 2);
 }
 
+/* ---- event loops ---- */
+
+static const struct line_spec loop_lines[] = {
+    {"await a()\n", 1, 0, 0, 100}, {"await b()\n", 1, 0, 0, 100}, {"block()\n", 1, 0, 0, 100}};
+
+/* The second run is twice the first, and its source lacks the second line. */
+static void make_loop_runs(struct profile runs[2])
+{
+    static const struct line_spec shorter[] = {{"await a()\n", 1, 0, 0, 100},
+                                               {"block()\n", 1, 0, 0, 100}};
+    make_run(&runs[0], "/p/a.py", loop_lines, 3, 1000, 10);
+    make_run(&runs[1], "/p/a.py", shorter, 2, 1010, 10);
+    for (int i = 0; i < 2; i++) {
+        struct profile *run = &runs[i];
+        double times = i + 1;
+        struct profile_line *lines = run->files[0].lines;
+        struct profile_async *first = &lines[0].async, *block = &lines[i ? 1 : 2].async;
+        *first = (struct profile_async){.await_sec = 6 * times,
+                                        .join_sec = 2 * times,
+                                        .ready_sec = times,
+                                        .present_sec = 4,
+                                        .peak = 5 * times,
+                                        .half_width_sec = 3 + i,
+                                        .name_count = 2};
+        first->names = pool_alloc(&run->pool, 2 * sizeof *first->names);
+        first->names[0] = intern_cstr(&run->strings, i ? "Task-1" : "Task-2");
+        first->names[1] = intern_cstr(&run->strings, "zoe");
+        lines[0].is_coroutine = true;
+        *block = (struct profile_async){
+            .blocked_sec = times, .blocked_longest_sec = 0.5 / times, .blocked_count = 3};
+        if (!i)
+            lines[1].async.await_sec = 4;
+        run->loops = (struct profile_loops){.count = 1,
+                                            .busy_sec = times,
+                                            .idle_sec = 9 * times,
+                                            .blocked_sec = times,
+                                            .longest_sec = 0.5 / times,
+                                            .longest_file = run->files[0].name,
+                                            .longest_line = i ? 2 : 3,
+                                            .await_sec = i ? 12 : 10,
+                                            .join_sec = 2 * times,
+                                            .ready_sec = times,
+                                            .untraced_await_sec = i,
+                                            .tasks_peak = 7 * (uint64_t)times,
+                                            .crowd_count = 1};
+        run->loops.crowd = pool_alloc(&run->pool, sizeof *run->loops.crowd);
+        run->loops.crowd[0] = (struct profile_crowd){1, 7 * (uint64_t)times};
+    }
+}
+
+static void event_loops_are_merged(void **state)
+{
+    struct profile runs[2], merged;
+    make_loop_runs(runs);
+    merge_profiles(&merged, runs, 2);
+    const struct profile_line *line = &merged.files[0].lines[0];
+    assert_close(line->async.await_sec, 18);
+    assert_close(line->async.join_sec, 6);
+    assert_close(line->async.ready_sec, 3);
+    assert_close(profile_concurrency(&line->async), 3);
+    assert_close(line->async.peak, 10);
+    assert_close(line->async.half_width_sec, 5);
+    assert_true(line->is_coroutine);
+    assert_int_equal(line->async.name_count, 3);
+    static const char *const names[] = {"Task-1", "Task-2", "zoe"};
+    for (int i = 0; i < 3; i++)
+        assert_string_equal(profile_str(&merged, line->async.names[i]), names[i]);
+    const struct profile_async *block = &merged.files[0].lines[1].async;
+    assert_close(block->blocked_sec, 3);
+    assert_close(block->blocked_longest_sec, 0.5);
+    assert_int_equal(block->blocked_count, 6);
+    const struct profile_loops *loops = &merged.loops;
+    assert_int_equal(loops->count, 2);
+    assert_close(loops->busy_sec, 3);
+    assert_close(loops->idle_sec, 27);
+    assert_close(loops->blocked_sec, 3);
+    assert_close(loops->await_sec, 22);
+    assert_close(loops->join_sec, 6);
+    assert_close(loops->ready_sec, 3);
+    assert_close(loops->untraced_await_sec, 1 + 4); /* of the line that is gone */
+    assert_close(loops->longest_sec, 0.5);
+    assert_int_equal(loops->longest_line, 2); /* where it is in the newest source */
+    assert_string_equal(profile_str(&merged, loops->longest_file), "/p/a.py");
+    assert_int_equal(loops->tasks_peak, 14);
+    assert_int_equal(loops->crowd_count, 1);
+    assert_close(loops->crowd[0].at_sec, 11);
+    assert_int_equal(loops->crowd[0].tasks, 14);
+    release_all(&merged, runs, 2);
+}
+
 /* ---- through the file ---- */
 
 /* The original knows no seconds: its percents are of its elapsed time. */
@@ -665,12 +755,12 @@ static void original_profiles(void **state)
 }
 
 /* Merging a profile with an empty one is the profile, to the last byte. */
-static void identity(void **state)
+static void assert_identity(const char *path)
 {
     struct buf before = {0}, after = {0}, text = {0};
     struct profile runs[2], merged;
     struct err err = {""};
-    FILE *file = fopen(SOURCE_ROOT "/tests/golden/basic.json", "r");
+    FILE *file = fopen(path, "r");
     assert_non_null(file);
     for (int c; (c = fgetc(file)) != EOF;)
         buf_char(&text, (char)c);
@@ -710,6 +800,12 @@ static void identity(void **state)
     release_all(&merged, runs, 2);
 }
 
+static void identity(void **state)
+{
+    assert_identity(SOURCE_ROOT "/tests/golden/basic.json");
+    assert_identity(SOURCE_ROOT "/tests/golden/async.json");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -730,6 +826,7 @@ int main(void)
         cmocka_unit_test(too_many_stacks),
         cmocka_unit_test(processes_notes_losses),
         cmocka_unit_test(memory_is_merged),
+        cmocka_unit_test(event_loops_are_merged),
         cmocka_unit_test(original_profiles),
         cmocka_unit_test(identity),
     };

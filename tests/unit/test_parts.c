@@ -259,7 +259,7 @@ static void check_all(void)
 
 static void test_goldens(void **state)
 {
-    static const char *const names[] = {"basic", "view_basic", "view_memory"};
+    static const char *const names[] = {"basic", "async", "view_basic", "view_memory"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         read_golden(names[i]);

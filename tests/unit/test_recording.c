@@ -47,6 +47,11 @@ static void make_sample(struct arena_make *make)
     arena_make_cell(make, root, WIRE_WAIT_SLEEP, 2, 20000000, 10000000);
     uint32_t thread = arena_make_thread(make, 0x1000, 7, "python", true);
     arena_make_log(make, 5000000, node, (uint16_t)thread, WIRE_CPU_PYTHON, 3, 30000);
+    arena_make_await(make, node, WIRE_AWAIT_WAITS, 3, 30000);
+    uint32_t place = arena_make_place(make, code, 7, 15000, 2, 0);
+    arena_make_name(make, place, "worker", 0);
+    arena_make_name(make, place, NULL, 3);
+    arena_make_crowd(make, 5000000, 2);
 }
 
 /* Cut to length afterwards: opened with O_TRUNC, some file systems flush at every close. */
@@ -90,6 +95,21 @@ static uint64_t touch(const struct recording *arena)
         const struct wire_thread *thread = recording_thread(arena, id);
         sum += thread ? thread->ident : 0;
     }
+    for (uint32_t id = 0; id <= recording_count(arena, WIRE_AWAIT) + 2; id++) {
+        struct recording_await await;
+        sum += recording_await(arena, id, &await) ? await.us : 0;
+    }
+    for (uint32_t id = 0; id <= recording_count(arena, WIRE_NAME) + 2; id++) {
+        const struct wire_name *name = recording_name(arena, id);
+        if (!name)
+            continue;
+        recording_text(arena, name->text, name->width, &text);
+        sum += recording_place(arena, name->place)->at;
+    }
+    for (uint32_t id = 0; id <= recording_count(arena, WIRE_CROWD) + 2; id++) {
+        const struct wire_crowd *crowd = recording_crowd(arena, id);
+        sum += crowd ? crowd->tasks : 0;
+    }
     sum += text.len;
     buf_release(&text);
     return sum;
@@ -122,6 +142,14 @@ static void what_was_written_comes_back(void **state)
     assert_true(recording_run(&arena, 1, &run));
     assert_int_equal(run.us, 30000);
     assert_int_equal(recording_thread(&arena, 1)->ident, 0x1000);
+    struct recording_await await;
+    assert_true(recording_await(&arena, 1, &await));
+    assert_int_equal(await.kind, WIRE_AWAIT_WAITS);
+    assert_int_equal(await.us, 30000);
+    assert_false(recording_await(&arena, 2, &await));
+    assert_int_equal(recording_place(&arena, recording_name(&arena, 1)->place)->peak, 2);
+    assert_int_equal(recording_name(&arena, 2)->number, 3);
+    assert_int_equal(recording_crowd(&arena, 1)->tasks, 2);
     assert_null(recording_node(&arena, 0));
     assert_null(recording_node(&arena, 1000));
     buf_release(&text);

@@ -700,6 +700,10 @@ static void make_victim(struct arena_make *make, int pid)
     uint32_t site = arena_make_site(make, node, WIRE_SITE_NATIVE, 1, 1 << 20, 1 << 20);
     arena_make_block(make, site, 1 << 20, 10);
     arena_make_foot(make, 10 * MS, site, WIRE_FOOT_ALLOCATED, 1024, 1024);
+    arena_make_await(make, node, WIRE_AWAIT_WAITS, 3, 40000);
+    uint32_t place = arena_make_place(make, code, 14, 20000, 2, 0);
+    arena_make_name(make, place, "worker", 0);
+    arena_make_crowd(make, 10 * MS, 2);
 }
 
 struct image {
@@ -766,6 +770,28 @@ DAMAGE(huge_block, RECORD(wire_block, WIRE_BLOCK, 1)->bytes = UINT64_MAX)
 DAMAGE(nobody_s_block, RECORD(wire_block, WIRE_BLOCK, 1)->site = 999999)
 DAMAGE(late_foot, RECORD(wire_foot, WIRE_FOOT, 1)->at_ns = UINT64_MAX)
 DAMAGE(odd_foot, RECORD(wire_foot, WIRE_FOOT, 1)->published = 999)
+DAMAGE(many_tasks, image->header->async.tasks_peak = UINT32_MAX)
+DAMAGE(many_looks, image->header->async.looks = UINT64_MAX)
+DAMAGE(much_rejected, image->header->async.rejected = UINT64_MAX)
+DAMAGE(much_idle, image->header->async.idle_us = UINT64_MAX)
+DAMAGE(much_busy, image->header->async.busy_us = UINT64_MAX)
+DAMAGE(much_blocked, image->header->async.blocked_us = UINT64_MAX)
+DAMAGE(long_blocked, image->header->async.longest_us = UINT64_C(3601000000) + 1)
+DAMAGE(much_looking, image->header->async.look_ns = UINT64_MAX)
+DAMAGE(odd_await, RECORD(wire_await, WIRE_AWAIT, 1)->kind = 999)
+DAMAGE(much_awaited, RECORD(wire_await, WIRE_AWAIT, 1)->us = UINT64_MAX)
+DAMAGE(much_awaited_busy, RECORD(wire_await, WIRE_AWAIT, 1)->busy_us = UINT64_MAX)
+DAMAGE(many_awaits, RECORD(wire_await, WIRE_AWAIT, 1)->count = UINT64_MAX)
+DAMAGE(odd_await_square, RECORD(wire_await, WIRE_AWAIT, 1)->square_us2 = -1)
+DAMAGE(nobody_s_place, RECORD(wire_place, WIRE_PLACE, 1)->code = 999999)
+DAMAGE(long_present, RECORD(wire_place, WIRE_PLACE, 1)->present_us = UINT64_MAX)
+DAMAGE(long_stretch, RECORD(wire_place, WIRE_PLACE, 1)->longest_us = UINT64_MAX)
+DAMAGE(huge_peak, RECORD(wire_place, WIRE_PLACE, 1)->peak = UINT32_MAX)
+DAMAGE(name_of_no_place, RECORD(wire_name, WIRE_NAME, 1)->place = 999999)
+DAMAGE(long_name, RECORD(wire_name, WIRE_NAME, 1)->text.bytes = WIRE_TASK_NAME_BYTES_MAX + 1)
+DAMAGE(odd_name_width, RECORD(wire_name, WIRE_NAME, 1)->width = 3)
+DAMAGE(huge_crowd, RECORD(wire_crowd, WIRE_CROWD, 1)->tasks = UINT32_MAX)
+DAMAGE(late_crowd, RECORD(wire_crowd, WIRE_CROWD, 1)->at_ns = UINT64_MAX)
 
 static const char left_out[] = "entries that make no sense were left out";
 
@@ -789,8 +815,8 @@ static const struct {
     {much_lost, "its losses make no sense"},
     {much_dropped, "section 2 makes no sense"},
     {huge_used, "section 2 makes no sense"},
-    {huge_capacity, "section 7 makes no sense"},
-    {far_section, "section 7 makes no sense"},
+    {huge_capacity, "section 11 makes no sense"},
+    {far_section, "section 11 makes no sense"},
     {odd_records, "section 3 makes no sense"},
     {overlapping, "sections 2 and 3 overlap"},
     {header_as_section, "section 0 makes no sense"},
@@ -818,6 +844,28 @@ static const struct {
     {nobody_s_block, left_out},
     {late_foot, left_out},
     {odd_foot, left_out},
+    {many_tasks, "its tasks_peak is 4294967295"},
+    {many_looks, "its async.looks is 18446744073709551615"},
+    {much_rejected, "its async.rejected is 18446744073709551615"},
+    {much_idle, "more time than the process had"},
+    {much_busy, "more time than the process had"},
+    {much_blocked, "more time than the process had"},
+    {long_blocked, "more time than the process had"},
+    {much_looking, "more time than the process had"},
+    {odd_await, left_out},
+    {much_awaited, left_out},
+    {much_awaited_busy, left_out},
+    {many_awaits, left_out},
+    {odd_await_square, left_out},
+    {nobody_s_place, left_out},
+    {long_present, left_out},
+    {long_stretch, left_out},
+    {huge_peak, left_out},
+    {name_of_no_place, left_out},
+    {long_name, left_out},
+    {odd_name_width, left_out},
+    {huge_crowd, left_out},
+    {late_crowd, left_out},
 };
 
 /* What the honest process has is there, and nothing of the hostile one outshines it. */

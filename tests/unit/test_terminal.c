@@ -78,6 +78,8 @@ static const struct {
     {"view_memory.json",
      "view_memory_120_color_ascii.txt",
      {.columns = 120, .color = true, .ascii = true, .cpu_percent_threshold = 1}},
+    {"async.json", "view_async_80.txt", {.columns = 80, .cpu_percent_threshold = 1}},
+    {"async.json", "view_async_160.txt", {.columns = 160, .cpu_percent_threshold = 1}},
     REAL("cpu", 80),
     REAL("cpu", 160),
     REAL("processes", 80),

@@ -33,6 +33,7 @@ export interface Summary extends Part {
 export interface TopLevel {
   alloc_samples: number;
   args: string[] | null;
+  async: AsyncTotal;
   async_profile: boolean;
   cpu_native_sec: number;
   cpu_python_sec: number;
@@ -91,6 +92,23 @@ export type Point = [number, number];
 
 /** Seconds by cause; docs/format.md "Waits" has the causes. */
 export type Waits = Record<string, number>;
+
+export interface AsyncTotal {
+  await_sec: number;
+  blocked_sec: number;
+  busy_sec: number;
+  idle_sec: number;
+  join_sec: number;
+  longest_blocked_file: string | null;
+  longest_blocked_line: number | null;
+  longest_blocked_sec: number;
+  loops: number;
+  ready_sec: number;
+  /** [seconds after the program's start, unfinished tasks] */
+  tasks: [number, number][];
+  tasks_peak: number;
+  untraced_await_sec: number;
+}
 
 export interface MemoryTotal {
   allocated_mb: number;
@@ -265,6 +283,13 @@ export interface Columns {
   n_async_await_percent?: number[];
   n_async_concurrency_mean?: number[];
   n_async_concurrency_peak?: number[];
+  async_await_sec?: number[];
+  async_blocked_count?: number[];
+  async_blocked_longest_sec?: number[];
+  async_blocked_sec?: number[];
+  async_half_width_sec?: number[];
+  async_join_sec?: number[];
+  async_ready_sec?: number[];
   async_task_names?: string[][];
   is_coroutine?: boolean[];
   n_gpu_percent?: number[];

@@ -11,7 +11,7 @@ import { amount, flag, list, maybe, number, object, points, text, texts, waitsOf
 import { fileParts } from "./upgrade_files.ts";
 import { stackParts } from "./upgrade_stacks.ts";
 import type { FilePart, MemoryTotal, Process, Resident, StacksPart, Summary, Thread, TimelinePart } from "./parts.ts";
-import type { TopLevel } from "./parts.ts";
+import type { AsyncTotal, TopLevel } from "./parts.ts";
 
 export interface Parts {
   summary: Summary;
@@ -149,6 +149,27 @@ function threadOf(value: unknown): Thread {
   };
 }
 
+/** The original tells only how awaiting is shared out: of a time that is at most the elapsed one. */
+function asyncTotal(root: Loose): AsyncTotal {
+  const total = object(root.async);
+  const known = "async" in root || !flag(root.async_profile);
+  return {
+    await_sec: amount(known ? total.await_sec : root.elapsed_time_sec),
+    blocked_sec: amount(total.blocked_sec),
+    busy_sec: amount(total.busy_sec),
+    idle_sec: amount(total.idle_sec),
+    join_sec: amount(total.join_sec),
+    longest_blocked_file: maybe(total.longest_blocked_file, text),
+    longest_blocked_line: maybe(total.longest_blocked_line, amount),
+    longest_blocked_sec: amount(total.longest_blocked_sec),
+    loops: amount(total.loops),
+    ready_sec: amount(total.ready_sec),
+    tasks: points(total.tasks),
+    tasks_peak: amount(total.tasks_peak),
+    untraced_await_sec: amount(total.untraced_await_sec),
+  };
+}
+
 function topLevel(root: Loose): TopLevel {
   const overhead = object(root.overhead);
   const sampling = object(root.sampling);
@@ -157,6 +178,7 @@ function topLevel(root: Loose): TopLevel {
   return {
     alloc_samples: amount(root.alloc_samples),
     args: maybe(root.args, texts),
+    async: asyncTotal(root),
     async_profile: flag(root.async_profile),
     cpu_native_sec: amount(root.cpu_native_sec),
     cpu_python_sec: amount(root.cpu_python_sec),

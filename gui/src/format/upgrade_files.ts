@@ -43,6 +43,13 @@ const readers: { [K in keyof Columns]-?: (value: unknown) => NonNullable<Columns
   n_async_await_percent: amount,
   n_async_concurrency_mean: amount,
   n_async_concurrency_peak: amount,
+  async_await_sec: amount,
+  async_blocked_count: amount,
+  async_blocked_longest_sec: amount,
+  async_blocked_sec: amount,
+  async_half_width_sec: amount,
+  async_join_sec: amount,
+  async_ready_sec: amount,
   async_task_names: texts,
   is_coroutine: flag,
   n_gpu_percent: amount,
@@ -75,6 +82,9 @@ const activity = [
   "n_gpu_percent",
   "n_gpu_peak_memory_mb",
   "n_async_await_percent",
+  "async_blocked_sec",
+  "async_join_sec",
+  "async_ready_sec",
 ] as const;
 
 function isActive(entry: Loose): boolean {

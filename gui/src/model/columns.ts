@@ -42,11 +42,11 @@ export const columns: Column[] = [
     id: "await",
     group: "await",
     title: "%",
-    hint: "Share of all awaiting",
+    hint: "What tasks waited for here, as a share of all their awaiting",
     width: 64,
     narrow: false,
     wholeRunOnly: true,
-    available: (summary) => summary.profile.async_profile,
+    available: (summary) => summary.profile.async.await_sec > 0,
     key: (all, slot) => value(all, "n_async_await_percent", slot),
   },
   {

@@ -56,7 +56,8 @@ function isActive(lines: LineColumns, slot: number): boolean {
     value(lines, "n_malloc_mb", slot) > 0 ||
     value(lines, "n_peak_mb", slot) > 0 ||
     value(lines, "n_gpu_percent", slot) >= ACTIVE_PERCENT ||
-    value(lines, "n_async_await_percent", slot) >= ACTIVE_PERCENT
+    value(lines, "n_async_await_percent", slot) >= ACTIVE_PERCENT ||
+    value(lines, "async_blocked_sec", slot) > 0
   );
 }
 

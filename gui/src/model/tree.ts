@@ -116,6 +116,9 @@ export function readTree(part: StacksPart): Tree {
   return complete(frames, parent, frame, self);
 }
 
+/** An awaiting frame is of a file of yours, too. */
+const isYours = (kind: number | undefined): boolean => kind === FrameKind.Yours || kind === FrameKind.Await;
+
 /**
  * Nodes of one function below one parent become one. With `yours`, other frames are left out, and what
  * they took is their caller's: the sum stays.
@@ -131,7 +134,7 @@ export function fold(origin: Tree, yours: boolean): Folded {
   for (let i = 1; i < size; i++) {
     const above = into[origin.parent[i]!]!;
     const f = origin.frame[i]!;
-    if (yours && (f < 0 || frames.kind[f] !== FrameKind.Yours)) {
+    if (yours && (f < 0 || !isYours(frames.kind[f]))) {
       into[i] = above;
       self[above]! += origin.self[i]!;
       continue;

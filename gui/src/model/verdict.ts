@@ -125,10 +125,25 @@ function idleWords(summary: Summary): Word[] {
   return idle_sec > 0 ? [{ text: `Idle for ${shortTime(idle_sec)}, waiting for requests. `, style: "muted" }] : [];
 }
 
-const rules = [timeWords, idleWords, hottestWords, memoryWords, leakWords];
+/** From here on a blocked event loop is worth a word: people notice a tenth of a second. */
+const BLOCKED_SEC = 0.1;
 
-/** Of a range of time nothing is known of leaks. */
-const rangeRules = rules.filter((rule) => rule !== leakWords);
+function loopWords(summary: Summary): Word[] {
+  const { longest_blocked_sec, longest_blocked_file, longest_blocked_line } = summary.profile.async;
+  if (longest_blocked_sec < BLOCKED_SEC) return [];
+  const words: Word[] = [
+    { text: "Event loop blocked", style: "bad" },
+    { text: ` for up to ${shortTime(longest_blocked_sec)}` },
+  ];
+  const row = summary.files.find((file) => file.name === longest_blocked_file);
+  if (row && longest_blocked_line) words.push({ text: " by " }, place(summary, row.id, longest_blocked_line));
+  return [...words, { text: ". " }];
+}
+
+const rules = [timeWords, idleWords, hottestWords, loopWords, memoryWords, leakWords];
+
+/** Of a range of time nothing is known of leaks and event loops. */
+const rangeRules = rules.filter((rule) => rule !== leakWords && rule !== loopWords);
 
 export function verdict(summary: Summary, inRange = false): Word[] {
   const words = (inRange ? rangeRules : rules).flatMap((rule) => rule(summary));

@@ -168,11 +168,33 @@ function CalledBy({ ctx, model, row }: { ctx: Context; model: FileModel; row: nu
   );
 }
 
+const timeOf = (sec: number): string => (sec > 0 ? shortTime(sec) : "");
+
+function Blocked({ model, slot }: { model: FileModel; slot: number }) {
+  const { lines } = model.part;
+  const sec = value(lines, "async_blocked_sec", slot);
+  if (!(sec > 0)) return null;
+  return (
+    <Block title="event loop blocked">
+      <div class="kv">
+        <span>{plural(value(lines, "async_blocked_count", slot), "time")}</span>
+        <span />
+        <span class="t">{shortTime(sec)}</span>
+        <span>longest</span>
+        <span />
+        <span class="t">{shortTime(value(lines, "async_blocked_longest_sec", slot))}</span>
+      </div>
+    </Block>
+  );
+}
+
 function WaitsAndTasks({ model, slot }: { model: FileModel; slot: number }) {
   const { lines } = model.part;
   const waits = waitList(lines.waits?.[slot]);
   const tasks = lines.async_task_names?.[slot] ?? [];
   const awaiting = value(lines, "n_async_await_percent", slot);
+  const joins = value(lines, "async_join_sec", slot);
+  const ready = value(lines, "async_ready_sec", slot);
   const gpu = value(lines, "n_gpu_percent", slot);
   return (
     <div>
@@ -192,12 +214,27 @@ function WaitsAndTasks({ model, slot }: { model: FileModel; slot: number }) {
           </div>
         </Block>
       )}
-      {(awaiting > 0 || tasks.length > 0) && (
+      <Blocked model={model} slot={slot} />
+      {(awaiting > 0 || joins > 0 || ready > 0 || tasks.length > 0) && (
         <Block title="awaiting">
           <div class="kv">
             <span>of all awaiting</span>
             <Num text={percent(awaiting)} />
-            <span />
+            <span class="pm">{timeOf(value(lines, "async_await_sec", slot))}</span>
+            {joins > 0 && (
+              <>
+                <span>waiting for tasks</span>
+                <span />
+                <span class="t">{shortTime(joins)}</span>
+              </>
+            )}
+            {ready > 0 && (
+              <>
+                <span>ready, not yet run</span>
+                <span />
+                <span class="t">{shortTime(ready)}</span>
+              </>
+            )}
             <span>suspended at once</span>
             <Num text={count(value(lines, "n_async_concurrency_peak", slot))} />
             <span class="pm">mean {rate(value(lines, "n_async_concurrency_mean", slot))}</span>

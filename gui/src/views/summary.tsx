@@ -1,6 +1,6 @@
 /** Time and memory of the whole run as bars: what the parts are, and that they add up. */
 import type { Resident, Summary } from "../format/parts.ts";
-import { percent, shortMemory, shortTime } from "../model/numbers.ts";
+import { count, percent, plural, shortMemory, shortTime } from "../model/numbers.ts";
 import { timeShares } from "../model/verdict.ts";
 import { waitList } from "../model/waits.ts";
 import type { Context } from "../state/context.ts";
@@ -39,7 +39,7 @@ function residentParts(memory: Resident): Segment[] {
   ];
 }
 
-function TimeBlock({ summary }: { summary: Summary }) {
+function TimeBlock({ summary, loops }: { summary: Summary; loops: boolean }) {
   const waits = waitList(summary.profile.waits);
   const waited = waits.reduce((sum, wait) => sum + wait.sec, 0);
   return (
@@ -70,6 +70,41 @@ function TimeBlock({ summary }: { summary: Summary }) {
           />
         </div>
       )}
+      {loops && <LoopBlock summary={summary} />}
+    </div>
+  );
+}
+
+/** How event loops spent their time: blocked is what a part of busy is. */
+function LoopBlock({ summary }: { summary: Summary }) {
+  const loops = summary.profile.async;
+  const all = loops.busy_sec + loops.idle_sec;
+  if (!(all > 0)) return null;
+  const row = (key: string, label: string, sec: number, look: string): Segment => ({
+    key,
+    label,
+    value: shortTime(sec),
+    percent: (100 * sec) / all,
+    look,
+  });
+  return (
+    <div class="second">
+      <h2>
+        <span>{loops.loops > 1 ? `${count(loops.loops)} event loops` : "Event loop"}</span>
+        <span>
+          {loops.tasks_peak > 0 && <>at most {plural(loops.tasks_peak, "task")}</>}
+          {loops.ready_sec > 0 && <>, ready ones waited {shortTime(loops.ready_sec)}</>}
+        </span>
+      </h2>
+      <StackedBar
+        thin
+        label="Event loop"
+        parts={[
+          row("blocked", "blocked", loops.blocked_sec, "b-contend"),
+          row("busy", "busy", Math.max(0, loops.busy_sec - loops.blocked_sec), "b-io"),
+          row("idle", "idle", loops.idle_sec, "b-idle"),
+        ]}
+      />
     </div>
   );
 }
@@ -135,7 +170,7 @@ export function SummaryBars({ ctx }: { ctx: Context }) {
   const { memory, max_footprint_mb } = summary.profile;
   return (
     <section class="sum" aria-label="Summary">
-      <TimeBlock summary={ctx.shown.value} />
+      <TimeBlock summary={ctx.shown.value} loops={!ctx.times.value} />
       {memory && max_footprint_mb > 0 && (
         <>
           {ctx.times.value ? (
