@@ -259,3 +259,15 @@ def test_10000_tasks(scalene, python):
 def test_500_tasks(scalene, python):
     """Too many for one pass, perhaps, but not for a few."""
     assert_many(awaits.run(scalene, python, "many.py", "500", "3"), 500, 0.05, 0.1)
+
+
+@few_pythons
+def test_protocol(scalene, python):
+    """Ten clients that wait for a server in the same loop, which waits for them by turns."""
+    run = awaits.run(scalene, python, "protocol.py")
+    wall = run.section("all")["seconds"]
+    for mark in ("request", "lookup", "reply", "think"):
+        assert_bursty(run, mark, tasks=10, wall=wall)
+    # Nobody waits for a message's second part, nor for room to write.
+    hot = sum(suspended(run.marked[mark]) for mark in run.marked)
+    assert hot >= 0.98 * suspended(run.whole())
