@@ -1,0 +1,133 @@
+"""Sets what a profile says of tasks and event loops against what the program measured itself.
+
+The programs are in programs_async/: they time what they wait for (timing.py) and mark lines with
+`#: name`, so that no test knows a line number.  Used by test_truth_async*.py and others.
+"""
+
+import functools
+import os
+import shutil
+import subprocess
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import truth
+
+PROGRAMS = Path(__file__).resolve().parent / "programs_async"
+
+SECONDS = ["async_await_sec", "async_join_sec", "async_ready_sec", "async_blocked_sec"]
+SUMS = SECONDS + ["async_blocked_count", "n_async_await_percent", "n_async_concurrency_mean"]
+MOSTS = ["async_blocked_longest_sec", "n_async_concurrency_peak"]
+
+# Between two looks at the tasks, if somebody runs.  With nobody running, looks are further apart, but
+# then nothing changes either.
+PASS_SEC = 0.01
+
+
+def together(lines):
+    """Some lines as if they were one."""
+    entry = {key: sum(line.get(key, 0) for line in lines) for key in SUMS}
+    entry.update({key: max([line.get(key, 0) for line in lines], default=0) for key in MOSTS})
+    entry["async_task_names"] = sorted({name for line in lines for name in line.get("async_task_names", [])})
+    entry["is_coroutine"] = all(line.get("is_coroutine", False) for line in lines)
+    return entry
+
+
+def suspended(entry):
+    """Task-seconds between the two clock reads around an await: what it waited for has not happened,
+    or it has and the loop had not come to it yet."""
+    return entry["async_await_sec"] + entry["async_join_sec"] + entry["async_ready_sec"]
+
+
+class Run(truth.Run):
+    """A profiled run of one of programs_async/."""
+
+    @functools.cached_property
+    def marked(self):
+        """Mark in the program's source -> its lines in the profile."""
+        marked = defaultdict(list)
+        for entry in self.file()["lines"]:
+            mark = truth.MARK.search(entry["line"])
+            if mark:
+                marked[mark.group(1)].append(entry)
+        for mark in marks(self.program.name):
+            marked.setdefault(mark, [])
+        return {mark: together(entries) for mark, entries in marked.items()}
+
+    def whole(self):
+        """All lines of all files, as if they were one."""
+        return together(self.lines())
+
+    def await_stacks(self):
+        """Stacks of tasks that wait, as names from outermost to innermost."""
+        names = ([frame["display_name"] for frame in frames] for frames, _ in self.profile["combined_stacks"])
+        return [stack for stack in names if stack and stack[-1].startswith("[await] ")]
+
+
+def marks(name):
+    """The marks in a program, in order."""
+    return list(dict.fromkeys(truth.MARK.findall((PROGRAMS / name).read_text())))
+
+
+def assert_near(entry, section, tolerance):
+    """The line was suspended for as long as the program says, give or take a share of that."""
+    assert suspended(entry) == pytest.approx(section["seconds"], rel=tolerance)
+
+
+def edges(wall):
+    """How far a line may be off that waits for most of the program's time, as a share of it: looks
+    may be early or late at the beginning and at the end."""
+    return 4 * PASS_SEC / wall + 0.02
+
+
+def assert_bursty(run, mark, tasks=1, wall=None):
+    """It waits for a part of the time only, in turns that are short: every look may find it or not.
+    Several tasks may well do so together."""
+    wall = wall or run.truth["wall"]
+    seconds = run.section(mark)["seconds"]
+    slack = 4 * truth.standard_error(seconds / (tasks * wall), wall / PASS_SEC) * tasks * wall
+    assert suspended(run.marked[mark]) == pytest.approx(seconds, abs=slack)
+
+
+def launch(scalene, python, name, *words, flags=(), options=(), env=None, status=0, timeout=120):
+    """One of programs_async/ under `scalene run`, with flags for the interpreter."""
+    directory = tempfile.mkdtemp(prefix="scalene-async-")
+    try:
+        outfile = os.path.join(directory, "profile.json")
+        command = [scalene, "run", "--python", python, "-o", outfile, *options]
+        command += [*flags, str(PROGRAMS / name), *words]
+        result = subprocess.run(
+            command,
+            cwd=directory,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
+            timeout=timeout,
+            encoding="utf-8",
+        )
+        assert result.returncode == status, result.stdout + result.stderr
+        return Run(PROGRAMS / name, result.stdout, truth.read_profile(outfile))
+    finally:
+        shutil.rmtree(directory)
+
+
+@functools.lru_cache(maxsize=None)
+def run(scalene, python, name, *words):
+    """The same, once for all tests that look at it."""
+    return launch(scalene, python, name, *words)
+
+
+def assert_nothing(profile):
+    """No line, no stack and no total tells of tasks or loops."""
+    lines = [line for file in profile["files"].values() for line in file["lines"]]
+    entry = together(lines)
+    assert {key: entry[key] for key in SUMS + MOSTS} == dict.fromkeys(SUMS + MOSTS, 0)
+    assert entry["async_task_names"] == []
+    figures = profile.get("async", {})
+    assert {key: value for key, value in figures.items() if value} == {}
+    names = {frame["display_name"] for frames, _ in profile["combined_stacks"] for frame in frames}
+    assert not [name for name in names if name.startswith("[await]")]

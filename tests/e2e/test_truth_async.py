@@ -1,0 +1,273 @@
+"""Tasks wait, and loops are blocked, on the lines and for the times that the program measured.
+
+What a task waits for is compared with the time between two clock reads around its await.  All tasks
+are looked at in every pass where there are not thousands of them, so lines that wait most of the
+time are right to a few percent; for others the tolerance follows from the number of passes.
+"""
+
+import re
+
+import pytest
+
+import awaits
+import truth
+from awaits import assert_bursty, assert_near, suspended
+from conftest import SOME_PYTHONS, version_of
+
+few_pythons = pytest.mark.parametrize("python", SOME_PYTHONS, ids=version_of, scope="module")
+
+# Lines of shapes.py that wait for tasks, and those whose inner line belongs to no `async def`.
+JOINS = ["all", "wait", "task", "subclass", "task_group", "eager"]
+NOT_ASYNC_DEF = ["await_generator", "types_coroutine"]
+
+STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "generator", "cancelled", "canceller", "hang"]
+
+
+@pytest.fixture(scope="module")
+def shapes(scalene, python):
+    return awaits.run(scalene, python, "shapes.py")
+
+
+@pytest.fixture(scope="module")
+def mix(scalene, python):
+    return awaits.run(scalene, python, "mix.py")
+
+
+@pytest.fixture(scope="module")
+def blocking(scalene, python):
+    return awaits.run(scalene, python, "blocking.py")
+
+
+def assert_right_lines(run):
+    """Every shape waits at its innermost line, for its time, and nobody waits anywhere else."""
+    assert sorted(run.truth["sections"]) == sorted(mark for mark in run.marked if suspended(run.marked[mark]))
+    wrong = {
+        mark: (suspended(run.marked[mark]), section["seconds"])
+        for mark, section in run.truth["sections"].items()
+        # Every one begins and ends once, between two passes, which nothing hurries here.
+        if abs(suspended(run.marked[mark]) - section["seconds"]) > 0.15 * section["seconds"]
+    }
+    assert wrong == {}
+    elsewhere = {
+        line["lineno"]: suspended(awaits.together([line]))
+        for line in run.lines()
+        if not truth.MARK.search(line["line"])
+    }
+    assert max(elsewhere.values(), default=0) < 0.05
+
+
+def test_shapes(shapes):
+    assert_right_lines(shapes)
+
+
+def test_shapes_that_wait_for_tasks(shapes):
+    for mark in set(JOINS) & set(shapes.truth["sections"]):
+        entry = shapes.marked[mark]
+        assert entry["async_join_sec"] > 0.9 * suspended(entry), mark
+        assert entry["async_await_sec"] == 0, mark
+
+
+def test_shapes_that_do_not_wait_for_tasks(shapes):
+    # On some interpreters it does, on others not: it waits for a future that stands for a task.
+    for mark in set(shapes.truth["sections"]) - set(JOINS) - {"shield"}:
+        entry = shapes.marked[mark]
+        assert entry["async_await_sec"] > 0.9 * suspended(entry), mark
+        assert entry["async_join_sec"] == 0, mark
+
+
+def test_names_of_tasks(shapes):
+    """A task's own name, or the one it got because it was given none."""
+    for mark in set(shapes.truth["sections"]) - {"all"}:
+        names = shapes.marked[mark]["async_task_names"]
+        assert len(names) == 1
+        if mark.endswith("_child"):
+            assert re.fullmatch(r"Task-\d+", names[0])
+        else:
+            assert names == [mark]
+
+
+def test_coroutines_are_known(shapes):
+    for mark in shapes.truth["sections"]:
+        assert shapes.marked[mark]["is_coroutine"] == (mark not in NOT_ASYNC_DEF), mark
+
+
+def test_stack_of_a_task(shapes):
+    """Its coroutines, from the one that is the task's to the one that waits."""
+    chain = ["one", "nested", "nested_1", "nested_2", "nested_3"]
+    found = [stack for stack in shapes.await_stacks() if stack[: len(chain)] == chain]
+    assert [stack[-1] for stack in found] == ["[await] nested_4 (nested)"]
+
+
+@pytest.mark.parametrize("flags, env", [(["-X", "dev"], {}), ([], {"PYTHONASYNCIODEBUG": "1"})], ids=["dev", "debug"])
+@few_pythons
+def test_shapes_in_debug_mode(scalene, python, flags, env):
+    assert_right_lines(awaits.launch(scalene, python, "shapes.py", flags=flags, env=env))
+
+
+@pytest.mark.parametrize("mark", STEADY)
+def test_steady_line(mix, mark):
+    entry = mix.marked[mark]
+    assert_near(entry, mix.section(mark), 0.03)
+    assert entry["async_join_sec"] == 0
+
+
+def test_bursty_line(mix):
+    assert_bursty(mix, "breather")
+
+
+def test_lines_that_wait_for_tasks(mix):
+    joins = ["fan_join", "all"]
+    if mix.truth["has_groups"]:
+        joins.append("group_join")
+        assert_near(mix.marked["group"], mix.section("group"), 0.03)
+    for mark in joins:
+        assert_near(mix.marked[mark], mix.section(mark), 0.03)
+        assert mix.marked[mark]["async_await_sec"] == 0
+
+
+def test_wait_for(mix):
+    """It makes a task of what it waits for, or, from 3.12 on, waits by itself: on the inner line alone."""
+    entry = mix.marked["timed_out"]
+    assert entry["async_await_sec"] == 0
+    if entry["async_join_sec"]:
+        assert_near(entry, mix.section("timed_out"), 0.03)
+
+
+def test_computing_is_no_waiting(mix):
+    assert suspended(mix.marked["cpu"]) == 0
+
+
+def test_shares_of_waiting(mix):
+    """Time that tasks wait for other tasks is not in the whole."""
+    whole, figures = mix.whole(), mix.profile["async"]
+    assert figures["await_sec"] == pytest.approx(whole["async_await_sec"] + figures["untraced_await_sec"], rel=0.001)
+    assert figures["join_sec"] == pytest.approx(whole["async_join_sec"], rel=0.01)
+    assert figures["ready_sec"] == pytest.approx(whole["async_ready_sec"], rel=0.05)
+    assert figures["untraced_await_sec"] <= 0.01 * figures["await_sec"]
+    for mark in STEADY + ["all"]:
+        share = 100 * mix.marked[mark]["async_await_sec"] / figures["await_sec"]
+        assert mix.marked[mark]["n_async_await_percent"] == pytest.approx(share, abs=0.1)
+    assert whole["n_async_await_percent"] == pytest.approx(100, abs=1.1)
+
+
+def test_concurrency(mix):
+    fan = mix.marked["fan"]
+    assert fan["n_async_concurrency_peak"] == 10
+    assert fan["n_async_concurrency_mean"] == pytest.approx(10, rel=0.03)
+    assert fan["async_task_names"] == ["fan %d" % i for i in range(10)]
+    slow = mix.marked["slow"]
+    assert (slow["n_async_concurrency_peak"], slow["n_async_concurrency_mean"]) == (1, pytest.approx(1))
+
+
+def test_loop(mix):
+    figures = mix.profile["async"]
+    assert figures["loops"] == 1
+    assert figures["idle_sec"] + figures["busy_sec"] == pytest.approx(mix.section("all")["seconds"], rel=0.03)
+    # Its main task, nine coroutines and some of their tasks, five that are fast, a fan or two.
+    least = 1 + 9 + 5 + 10 * (1 + mix.truth["has_groups"])
+    assert least <= figures["tasks_peak"] <= least + 6
+    crowd = [count for _, count in figures["tasks"]]
+    assert max(crowd) <= figures["tasks_peak"]
+    assert sorted(crowd)[len(crowd) // 2] == pytest.approx(figures["tasks_peak"], abs=4)
+
+
+def test_profile_says_that_tasks_were_followed(mix):
+    assert mix.profile["async_profile"] is True
+
+
+@few_pythons
+def test_loop_that_is_never_idle(scalene, python):
+    run = awaits.run(scalene, python, "ready.py")
+    entry = run.marked["turn"]
+    # Two of three tasks wait at any time, whatever the moment of the look.
+    assert_near(entry, run.section("turn"), awaits.edges(run.truth["wall"]))
+    assert entry["async_ready_sec"] >= 0.98 * suspended(entry)
+    assert suspended(run.marked["cpu"]) == 0
+    assert run.profile["async"]["idle_sec"] <= 0.03 * run.truth["wall"]
+
+
+@pytest.mark.parametrize("mark", ["nap", "stretch", "long"])
+def test_blocked(blocking, mark):
+    entry, section = blocking.marked[mark], blocking.section(mark)
+    assert entry["async_blocked_sec"] == pytest.approx(section["seconds"], rel=0.05)
+    assert entry["async_blocked_count"] == section["times"]
+    assert entry["async_blocked_longest_sec"] == pytest.approx(section["longest"], rel=0.1, abs=0.005)
+
+
+def test_what_does_not_block(blocking):
+    # Most come back in time; of those that did not, the program knows.
+    assert blocking.marked["short"]["async_blocked_sec"] <= blocking.section("short")["long"] + 0.03
+    for mark in ("outside", "executor"):
+        assert blocking.marked[mark]["async_blocked_sec"] == 0, mark
+    assert blocking.marked["between"]["async_blocked_sec"] <= 0.03
+
+
+def blocked_by_truth(run, *marks):
+    return sum(run.section(mark)["long"] for mark in marks)
+
+
+def test_blocked_in_all(blocking):
+    figures = blocking.profile["async"]
+    blocked = blocked_by_truth(blocking, "nap", "stretch", "long", "short")
+    assert figures["blocked_sec"] == pytest.approx(blocked, rel=0.05)
+    assert figures["blocked_sec"] <= figures["busy_sec"]
+    assert figures["longest_blocked_sec"] == pytest.approx(blocking.section("long")["longest"], rel=0.1)
+    assert figures["longest_blocked_file"].endswith("blocking.py")
+    lines = blocking.program.read_text().split("\n")
+    assert lines[figures["longest_blocked_line"] - 1].endswith("#: long")
+    # What happens before, between and after the loops' lives is neither.
+    assert figures["busy_sec"] + figures["idle_sec"] == pytest.approx(blocking.section("loop")["seconds"], rel=0.03)
+
+
+@few_pythons
+def test_two_loops(scalene, python):
+    run = awaits.run(scalene, python, "two_loops.py")
+    assert run.profile["async"]["loops"] == 2
+    nap = run.section("nap")
+    assert run.marked["nap"]["async_blocked_sec"] == pytest.approx(nap["seconds"], rel=0.05)
+    assert run.profile["async"]["blocked_sec"] == pytest.approx(nap["seconds"], rel=0.05, abs=0.03)
+    for mark in ("free", "steady", "blocked_wait"):
+        assert run.marked[mark]["async_blocked_sec"] <= 0.02, mark
+    for mark in ("free", "steady"):
+        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+    assert_bursty(run, "blocked_wait")
+
+
+BIG, SINGLE = ["connection", "database"], ["once", "often", "producer", "consumer"]
+
+
+def assert_many(run, count, big, single):
+    """Not all tasks are looked at in a pass: lines with few of them are known by the number of rounds."""
+    for mark in BIG:
+        assert_near(run.marked[mark], run.section(mark), big)
+    for mark in SINGLE:
+        assert_near(run.marked[mark], run.section(mark), single)
+    assert run.profile["async"]["tasks_peak"] == pytest.approx(count, rel=0.05)
+    connection = run.marked["connection"]
+    assert connection["n_async_concurrency_peak"] == pytest.approx(0.9 * count, rel=0.15)
+    assert connection["n_async_concurrency_peak"] <= run.profile["async"]["tasks_peak"]
+    assert connection["n_async_concurrency_mean"] == pytest.approx(0.9 * count, rel=0.15)
+    assert len(connection["async_task_names"]) == 100
+
+
+@few_pythons
+def test_10000_tasks(scalene, python):
+    assert_many(awaits.run(scalene, python, "many.py", "10000", "12"), 10000, 0.05, 0.25)
+
+
+@few_pythons
+def test_500_tasks(scalene, python):
+    """Too many for one pass, perhaps, but not for a few."""
+    assert_many(awaits.run(scalene, python, "many.py", "500", "3"), 500, 0.05, 0.1)
+
+
+@few_pythons
+def test_protocol(scalene, python):
+    """Ten clients that wait for a server in the same loop, which waits for them by turns."""
+    run = awaits.run(scalene, python, "protocol.py")
+    wall = run.section("all")["seconds"]
+    for mark in ("request", "lookup", "reply", "think"):
+        assert_bursty(run, mark, tasks=10, wall=wall)
+    # Nobody waits for a message's second part, nor for room to write.
+    hot = sum(suspended(run.marked[mark]) for mark in run.marked)
+    assert hot >= 0.98 * suspended(run.whole())

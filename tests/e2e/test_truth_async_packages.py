@@ -1,0 +1,90 @@
+"""Tasks under other loops and frameworks than asyncio's own, and in programs of the kind people run.
+
+On each interpreter that has the package.  The tolerances are those of test_truth_async.py.
+"""
+
+import pytest
+
+import awaits
+from awaits import assert_bursty, assert_near, suspended
+from conftest import with_packages
+
+STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "generator"]
+
+
+@with_packages("uvloop")
+def test_uvloop(scalene, package_python):
+    run = awaits.run(scalene, package_python, "mix.py", "uvloop", "3")
+    for mark in STEADY + ["cancelled", "canceller", "hang"]:
+        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+    assert_bursty(run, "breather")
+    assert suspended(run.marked["cpu"]) == 0
+    assert run.marked["fan_join"]["async_join_sec"] > 0
+    assert run.profile["async"]["loops"] == 1
+
+
+@with_packages("uvloop")
+def test_blocked_uvloop(scalene, package_python):
+    run = awaits.run(scalene, package_python, "blocking.py", "uvloop")
+    for mark in ("nap", "stretch", "long"):
+        entry, section = run.marked[mark], run.section(mark)
+        assert entry["async_blocked_sec"] == pytest.approx(section["seconds"], rel=0.05)
+        assert entry["async_blocked_count"] == section["times"]
+    assert run.marked["outside"]["async_blocked_sec"] == 0
+
+
+@with_packages("trio")
+def test_trio(scalene, package_python):
+    run = awaits.run(scalene, package_python, "trio_mix.py")
+    # What a task of trio's waits for at the end of a nursery are tasks, too.
+    for mark in STEADY + ["timed_out", "event", "setter", "fan_join", "all"]:
+        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+    assert_bursty(run, "breather")
+    assert suspended(run.marked["cpu"]) == 0
+    assert run.marked["fan"]["n_async_concurrency_peak"] == 10
+    assert all(name.endswith("fan_child") for name in run.marked["fan"]["async_task_names"])
+    assert run.profile["async"]["loops"] == 1
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+@with_packages("anyio", "trio")
+def test_anyio(scalene, package_python, backend):
+    run = awaits.run(scalene, package_python, "anyio_mix.py", backend)
+    for mark in run.truth["sections"]:
+        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+    assert run.marked["fan"]["n_async_concurrency_peak"] == 10
+
+
+def assert_hottest(run, *marks):
+    """Of the lines that wait for no task, these wait most, in this order."""
+    lines = sorted(run.marked, key=lambda mark: -run.marked[mark]["async_await_sec"])
+    assert lines[: len(marks)] == list(marks)
+
+
+@with_packages("aiohttp")
+def test_aiohttp(scalene, package_python):
+    run = awaits.run(scalene, package_python, "web_aiohttp.py")
+    wall = run.section("all")["seconds"]
+    assert_hottest(run, "get", "database", "cache")
+    for mark in ("database", "cache"):
+        assert_bursty(run, mark, tasks=10, wall=wall)
+    # Its own code runs for a part of what the program measured.
+    assert 0.8 <= suspended(run.marked["get"]) / run.section("get")["seconds"] <= 1.05
+
+
+@with_packages("fastapi", "uvicorn", "httpx")
+def test_fastapi(scalene, package_python):
+    run = awaits.run(scalene, package_python, "web_fastapi.py")
+    client = awaits.Run(awaits.PROGRAMS / "web_client.py", run.stdout, run.profile)
+    wall = run.section("all")["seconds"]
+    assert_hottest(run, "database")
+    for mark in ("database", "cache"):
+        assert_bursty(run, mark, tasks=10, wall=wall)
+    # A second in which the process starts, in turns of the loop that nobody else asks for.
+    assert_near(run.marked["load"], run.section("load"), 0.06)
+    assert_hottest(client, "get")
+    assert 0.8 <= suspended(client.marked["get"]) / run.section("get")["seconds"] <= 1.05
+    # uvicorn's own task sleeps in uvicorn's own code: it is nobody's line.
+    assert run.profile["async"]["untraced_await_sec"] >= 0.8 * run.section("load")["seconds"]
+    # Two processes, a loop in each.
+    assert run.profile["async"]["loops"] == 2
