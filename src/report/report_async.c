@@ -87,6 +87,32 @@ static void add_awaits(struct report *report, const struct recording *recording,
     }
 }
 
+static void see_longest(struct profile_async *async, uint64_t us)
+{
+    profile_async_add(async, &(struct profile_async){.blocked_longest_sec = sec_of(us)});
+}
+
+/* The longest stretch that a place led: what each line, and function, had of it. */
+static void add_stretch(struct charge *charge, const struct wire_place *led,
+                        const struct charge_place *place_of)
+{
+    for (int i = 0; i < WIRE_PARTS_MAX; i++) {
+        struct charge_place at = place_of[led->parts[i].place];
+        uint64_t line_us = 0, function_us = 0;
+        for (int k = 0; k < WIRE_PARTS_MAX; k++) {
+            struct charge_place other = place_of[led->parts[k].place];
+            line_us += other.line == at.line ? led->parts[k].us : 0;
+            function_us += other.function == at.function ? led->parts[k].us : 0;
+        }
+        if (!at.line)
+            continue;
+        see_longest(&charge->lines[at.line - 1].async, line_us);
+        see_longest(&charge->files[charge->lines[at.line - 1].file].async, line_us);
+        if (at.function)
+            see_longest(&charge->functions[at.function - 1].async, function_us);
+    }
+}
+
 static void add_places(struct report *report, const struct recording *recording,
                        const struct charge_place *place_of)
 {
@@ -97,9 +123,9 @@ static void add_places(struct report *report, const struct recording *recording,
         const struct profile_async async = {
             .present_sec = sec_of(atomic_load(&place->present_us)),
             .peak = (double)atomic_load(&place->peak),
-            .blocked_longest_sec = sec_of(atomic_load(&place->longest_us)),
         };
         add_at(&report->charge, place_of[id], &async);
+        add_stretch(&report->charge, place, place_of);
     }
 }
 

@@ -186,29 +186,78 @@ void awaits_raise(double scale)
     }
 }
 
-void awaits_end_round(uint64_t round_us)
+void awaits_end_round(uint64_t round_us, double scale)
 {
     for (uint32_t i = 0; i < seen_place_count; i++) {
         uint32_t id = memory->seen_places[i];
         struct place_note *note = &memory->places[id];
         add(&place_at(id)->present_us, round_us);
-        raise_peak(place_at(id), note->hits);
+        raise_peak(place_at(id), note->hits < FEW ? note->hits : (uint32_t)(note->hits * scale));
         note->hits = 0;
     }
     seen_place_count = 0;
 }
 
-void awaits_block(uint32_t node, uint64_t ns, uint64_t run_ns, bool is_new_stretch)
+/* Add to the part of a place, and keep the largest first; of too many, the smallest is dropped. */
+static void add_part(struct awaits_stretch *stretch, uint32_t place, uint64_t ns)
+{
+    unsigned i = 0;
+    while (i < stretch->count && stretch->parts[i].place != place)
+        i++;
+    if (i == stretch->count) {
+        if (i == WIRE_PARTS_MAX)
+            i--;
+        else
+            stretch->count++;
+        stretch->parts[i].place = place;
+        stretch->parts[i].ns = 0;
+    }
+    stretch->parts[i].ns += ns;
+    for (; i && stretch->parts[i - 1].ns < stretch->parts[i].ns; i--) {
+        struct awaits_part larger = stretch->parts[i];
+        stretch->parts[i] = stretch->parts[i - 1];
+        stretch->parts[i - 1] = larger;
+    }
+}
+
+/* If it is the longest that its first place has led. */
+static void keep_stretch(const struct awaits_stretch *stretch)
+{
+    struct wire_place *place = place_at(stretch->parts[0].place);
+    if (stretch->ns / US <= atomic_load_explicit(&place->longest_us, memory_order_relaxed))
+        return;
+    for (unsigned i = 0; i < WIRE_PARTS_MAX; i++) {
+        uint64_t us = i < stretch->count ? stretch->parts[i].ns / US : 0;
+        place->parts[i] = (struct wire_part){us ? stretch->parts[i].place : 0,
+                                             us < UINT32_MAX ? (uint32_t)us : UINT32_MAX};
+    }
+    atomic_store_explicit(&place->longest_us, stretch->ns / US, memory_order_release);
+}
+
+void awaits_block(struct awaits_stretch *stretch, uint32_t node, uint64_t ns)
 {
     uint32_t id = awaits_begin() && node ? find_await(node, WIRE_AWAIT_BLOCKS) : 0;
+    bool is_new = !stretch->ns;
+    stretch->ns += ns;
     if (!id)
         return;
     add(&await_at(id)->us, ns / US);
-    if (is_new_stretch)
+    if (is_new)
         add(&await_at(id)->count, 1);
-    uint32_t place = memory->awaits[id].place;
-    if (place && run_ns / US > atomic_load(&place_at(place)->longest_us))
-        atomic_store(&place_at(place)->longest_us, run_ns / US);
+    struct await_note *note = &memory->awaits[id];
+    if (note->place) {
+        add_part(stretch, note->place, ns);
+        keep_stretch(stretch);
+    }
+    if (!stretch->node || (stretch->count && stretch->parts[0].place == note->place))
+        stretch->node = node;
+}
+
+void awaits_block_more(uint32_t node, uint64_t ns)
+{
+    uint32_t id = ns && awaits_begin() ? find_await(node, WIRE_AWAIT_BLOCKS) : 0;
+    if (id)
+        add(&await_at(id)->us, ns / US);
 }
 
 /* ---- names ---- */

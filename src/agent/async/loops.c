@@ -1,6 +1,5 @@
 #include "agent/async/loops.h"
 
-#include "agent/async/awaits.h"
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "os/os.h"
@@ -8,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { US = 1000 };
+enum { US = 1000, SHORT_NS = 20000000 /* such a stretch may fall between two passes */ };
 
 static struct loop loops[LOOPS_MAX];
 static _Atomic unsigned used;
@@ -220,59 +219,59 @@ static bool is_inside(const struct loop *loop, uint32_t node)
     return false;
 }
 
-static void keep_longest(const struct loop *loop, uint64_t stretch_ns)
+static void keep_longest(const struct awaits_stretch *stretch)
 {
     struct wire_async *header = &agent.arena.header->async;
-    if (stretch_ns / US > atomic_load_explicit(&header->longest_us, memory_order_relaxed)) {
-        atomic_store(&header->longest_us, stretch_ns / US);
-        atomic_store(&header->longest_node, loop->best_node);
+    if (stretch->ns / US > atomic_load_explicit(&header->longest_us, memory_order_relaxed)) {
+        atomic_store(&header->longest_us, stretch->ns / US);
+        atomic_store(&header->longest_node, stretch->node);
     }
+}
+
+static void add_blocked(uint64_t ns)
+{
+    atomic_fetch_add(&agent.arena.header->async.blocked_us, ns / US);
+    atomic_fetch_add(&agent.arena.header->async.busy_us, ns / US);
 }
 
 /* The loop was blocked up to until_ns, and the thread is seen at this node. */
 static void charge(struct loop *loop, uint32_t turn, uint64_t begin_ns, uint64_t until_ns,
                    uint32_t node)
 {
-    bool is_new = loop->open_turn != turn;
-    if (is_new) {
+    if (loop->open_turn != turn) {
         loop->open_turn = turn;
         loop->open_ns = begin_ns;
-        loop->open_node = loop->best_node = 0;
-        loop->open_run_ns = loop->best_ns = 0;
+        loop->open = (struct awaits_stretch){0};
     }
     if (until_ns <= loop->open_ns)
         return;
     uint64_t ns = until_ns - loop->open_ns;
     loop->open_ns = until_ns;
-    loop->open_run_ns = node == loop->open_node ? loop->open_run_ns + ns : ns;
     loop->open_node = node;
-    if (loop->open_run_ns > loop->best_ns) {
-        loop->best_ns = loop->open_run_ns;
-        loop->best_node = node;
-    }
-    awaits_block(node, ns + loop->unplaced_ns, loop->open_run_ns, is_new);
-    atomic_fetch_add(&agent.arena.header->async.blocked_us, ns / US);
-    atomic_fetch_add(&agent.arena.header->async.busy_us, ns / US);
-    loop->unplaced_ns = 0;
-    keep_longest(loop, until_ns - begin_ns);
+    awaits_block(&loop->open, node, ns);
+    add_blocked(ns);
+    keep_longest(&loop->open);
 }
 
-/* A stretch has ended.  Of one that nobody saw it is not known whose it was: it goes where the next
- * one is seen. */
+/* A stretch has ended.  Of a short one that nobody saw it is not known whose it was: it is taken
+ * for one like the next short one that is seen. */
 static void finish(struct loop *loop, const struct loop_stretch *stretch)
 {
     bool was_open = loop->open_turn == stretch->turn;
+    bool is_short = stretch->end_ns - stretch->begin_ns < SHORT_NS;
     uint32_t node = was_open ? loop->open_node : stretch->node;
     if (was_open ? loop->open_outside : node && !is_inside(loop, node))
         return;
     if (node) {
         charge(loop, stretch->turn, stretch->begin_ns, stretch->end_ns, node);
-        return;
+    } else {
+        loop->unplaced_ns += stretch->end_ns - stretch->begin_ns;
+        add_blocked(stretch->end_ns - stretch->begin_ns);
     }
-    uint64_t ns = stretch->end_ns - stretch->begin_ns;
-    loop->unplaced_ns += ns;
-    atomic_fetch_add(&agent.arena.header->async.blocked_us, ns / US);
-    atomic_fetch_add(&agent.arena.header->async.busy_us, ns / US);
+    if (node && is_short) {
+        awaits_block_more(node, loop->unplaced_ns);
+        loop->unplaced_ns = 0;
+    }
 }
 
 static void finish_all(struct loop *loop)
@@ -329,6 +328,7 @@ static void look_at(struct loop *loop, const struct thread *thread, uint64_t now
     } else {
         loop->open_turn = turn;
         loop->open_ns = now_ns;
+        loop->open = (struct awaits_stretch){0};
     }
 }
 

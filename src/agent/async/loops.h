@@ -11,6 +11,7 @@
 #ifndef AGENT_ASYNC_LOOPS_H
 #define AGENT_ASYNC_LOOPS_H
 
+#include "agent/async/awaits.h"
 #include "agent/async/lists.h"
 #include "agent/async/registry.h"
 #include "agent/core/threads.h"
@@ -48,9 +49,9 @@ struct loop {
     uint64_t told_idle_ns, told_busy_ns; /* to the header, in microseconds */
     uint32_t open_turn;                  /* of the stretch that is being charged, */
     bool open_outside;                   /* unless the loop did not run in it, */
-    uint64_t open_ns;                    /* up to this moment, */
-    uint32_t open_node, best_node;       /* last here; most of it there */
-    uint64_t open_run_ns, best_ns;
+    uint64_t open_ns;                    /* up to this moment */
+    uint32_t open_node;                  /* last seen here */
+    struct awaits_stretch open;
     uint64_t unplaced_ns; /* of short stretches that nobody saw */
     /* Of tasks in a list (visits.c). */
     struct list_walk visiting, counting;

@@ -35,7 +35,7 @@ static struct {
     uint64_t cursor; /* slots visited of the current source */
     uint32_t factor, offset, random;
     uint64_t began_ns;
-    uint64_t found, tasks; /* objects that are tasks; of them not finished */
+    uint64_t found; /* tasks, finished ones too */
 } round_;
 
 /* One pass. */
@@ -88,7 +88,7 @@ static void begin_round(uint64_t now_ns)
 {
     bool has_asyncio = false;
     round_.count = round_.current = 0;
-    round_.found = round_.tasks = 0;
+    round_.found = 0;
     round_.began_ns = now_ns;
     for (unsigned i = 0; i < loops_used(); i++) {
         struct loop *loop = loops_at(i);
@@ -262,10 +262,10 @@ static void raise_peak(double tasks)
         atomic_store(&header->tasks_peak, (uint32_t)tasks);
 }
 
-static void end_round(uint64_t now_ns)
+static void end_round(const struct visit *visit, uint64_t now_ns)
 {
-    raise_peak((double)round_.tasks);
-    awaits_end_round((now_ns - round_.began_ns) / 1000);
+    double scale = (double)visit->used / (double)(round_.found ? round_.found : 1);
+    awaits_end_round((now_ns - round_.began_ns) / 1000, scale < 1 ? scale : 1);
     begin_round(now_ns);
 }
 
@@ -276,14 +276,13 @@ static bool visit_slots(struct visit *visit, uint64_t now_ns)
     bool is_own_round = !round_.current && !round_.cursor;
     bool has_begun = is_own_round;
     while (round_.count) {
-        uint64_t found = visit->found, tasks = visit->tasks;
+        uint64_t found = visit->found;
         bool has_more = visit_slot(visit, &round_.sources[round_.current]);
         round_.found += visit->found - found;
-        round_.tasks += visit->tasks - tasks;
         if (!has_more && ++round_.current < round_.count) {
             begin_source();
         } else if (!has_more) {
-            end_round(now_ns);
+            end_round(visit, now_ns);
             if (has_begun)
                 return is_own_round;
             has_begun = true;
@@ -333,12 +332,11 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     if (visit.found) {
         double scale = is_exact ? 1 : scale_of(visit.used, visit.found);
         awaits_weigh((double)since_ns / 1000 * scale, is_exact);
+        raise_peak((double)visit.tasks * scale);
         note_crowd(&visit, scale, now_ns);
     }
-    if (round_.found >= MANY) {
+    if (round_.found >= MANY)
         awaits_raise(scale_of(visit.used, round_.found));
-        raise_peak((double)round_.tasks * scale_of(visit.used, round_.found));
-    }
     atomic_fetch_add(&header->looks, visit.looks);
     atomic_fetch_add(&header->rejected, visit.rejected);
     atomic_fetch_add(&header->look_ns, os_mono_ns() - before_ns);
