@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double sec_of(uint64_t us)
 {
@@ -211,6 +212,31 @@ void report_async_finish(struct report *report)
         profile->loops.longest_line = line->line;
     }
     report_crowd_finish(&report->async.crowd, report->first_mono_ns, profile);
+}
+
+struct by_text {
+    const char *text;
+    str_id id;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(((const struct by_text *)a)->text, ((const struct by_text *)b)->text);
+}
+
+void report_async_names(struct profile *profile, const struct charge_names *from,
+                        struct profile_async *async)
+{
+    struct by_text names[PROFILE_TASK_NAMES_MAX] = {{0}};
+    if (!from->count)
+        return;
+    async->name_count = from->count;
+    async->names = pool_alloc(&profile->pool, from->count * sizeof *async->names);
+    for (uint32_t i = 0; i < from->count; i++)
+        names[i] = (struct by_text){profile_str(profile, from->items[i]), from->items[i]};
+    qsort(names, from->count, sizeof *names, compare_texts);
+    for (uint32_t i = 0; i < from->count; i++)
+        async->names[i] = names[i].id;
 }
 
 void report_async_copy(struct report *to, const struct report *from)
