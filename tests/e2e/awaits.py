@@ -19,7 +19,7 @@ import truth
 PROGRAMS = Path(__file__).resolve().parent / "programs_async"
 
 SECONDS = ["async_await_sec", "async_join_sec", "async_ready_sec", "async_blocked_sec"]
-SUMS = SECONDS + ["async_blocked_count", "n_async_await_percent"]
+SUMS = SECONDS + ["async_half_width_sec", "async_blocked_count", "n_async_await_percent"]
 MOSTS = ["async_blocked_longest_sec", "n_async_concurrency_mean", "n_async_concurrency_peak"]
 
 # Between two looks at the tasks, if somebody runs.  With nobody running, looks are further apart, but
