@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "agent/async/async.h"
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "agent/core/threads.h"
@@ -37,11 +38,11 @@ static _Atomic uint64_t mono_ns, program_ns, sampler_ns; /* sampler_ns: of all t
 static _Atomic uint64_t ended_ns;                        /* of those that have ended */
 static _Atomic unsigned sleeps, allowed;                 /* passes */
 static _Atomic uint64_t asked_ns;                        /* the last sleep */
-static _Atomic uint64_t pass_cost_ns;                    /* CPU time of a pass */
+static _Atomic uint64_t pass_cost_ns, async_cost_ns;     /* CPU time of a pass; of its tasks */
 static _Atomic bool moves, waits;                        /* what passes find */
 
 static struct {
-    unsigned begun, looked, skipped, compacted;
+    unsigned begun, looked, skipped, compacted, async_on, async_off;
     uint64_t begun_at_ns, wall_ns, idle_ns, last_now_ns;
 } seen;
 
@@ -100,6 +101,15 @@ void pass_skip(uint64_t now_ns)
 {
     seen.skipped++;
     seen.last_now_ns = now_ns;
+}
+
+uint64_t async_pass(uint64_t now_ns, bool is_on)
+{
+    (void)now_ns;
+    seen.async_on += is_on;
+    seen.async_off += !is_on;
+    sampler_ns += async_cost_ns;
+    return async_cost_ns;
 }
 
 void timeline_compact(void)
@@ -161,7 +171,7 @@ static int open_all(void **state)
     thread.state = THREAD_LIVE;
     sleeps = allowed = 0;
     moves = waits = true;
-    pass_cost_ns = 0;
+    pass_cost_ns = async_cost_ns = 0;
     memset(&seen, 0, sizeof seen);
     return 0;
 }
@@ -426,6 +436,8 @@ static void test_off(void **state)
     pass(10 * MS, 6 * MS, MS);
     assert_int_equal(seen.looked, 2);
     assert_int_equal(seen.skipped, 2);
+    assert_int_equal(seen.async_on, 2);
+    assert_int_equal(seen.async_off, 2);
     assert_int_equal(seen.wall_ns, 20 * MS);
     assert_int_equal(agent.arena.header->on_ns, 20 * MS);
     assert_int_equal(agent.arena.header->off_cpu_ns, 11 * MS); /* all that the process used */
@@ -496,6 +508,18 @@ static void test_cost(void **state)
     assert_int_equal(asked_ns, 350 * MS);
 }
 
+/* Reading tasks has a budget of its own. */
+static void test_cost_of_tasks(void **state)
+{
+    (void)state;
+    start();
+    pass_cost_ns = MS / 100;
+    async_cost_ns = 5 * MS;
+    for (int i = 0; i < 200; i++)
+        pass(10 * MS, 5 * MS, 0);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+}
+
 static void test_growth(void **state)
 {
     (void)state;
@@ -528,6 +552,7 @@ int main(void)
         CASE(test_virtual_time),
         CASE(test_pauses),
         CASE(test_cost),
+        CASE(test_cost_of_tasks),
         CASE(test_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
