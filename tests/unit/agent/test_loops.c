@@ -186,13 +186,33 @@ static const struct wire_await *blocks(uint32_t node)
     return &none;
 }
 
+/* The place of an instruction; 0: there is none. */
+static uint32_t place_at(int at)
+{
+    for (uint32_t id = 1; id < agent.arena.header->sections[WIRE_PLACE].used; id++)
+        if (((struct wire_place *)arena_record(&agent.arena, WIRE_PLACE, id))->at == at)
+            return id;
+    return 0;
+}
+
+static const struct wire_place *place_of(int at)
+{
+    assert_int_not_equal(place_at(at), 0);
+    return arena_record(&agent.arena, WIRE_PLACE, place_at(at));
+}
+
+/* The longest stretch that a place led, */
 static uint64_t longest_us(int at)
 {
-    for (uint32_t id = 1; id < agent.arena.header->sections[WIRE_PLACE].used; id++) {
-        const struct wire_place *place = arena_record(&agent.arena, WIRE_PLACE, id);
-        if (place->at == at)
-            return place->longest_us;
-    }
+    return place_of(at)->longest_us;
+}
+
+/* and another's part in it. */
+static uint64_t part_us(int at, int other)
+{
+    for (int i = 0; i < WIRE_PARTS_MAX; i++)
+        if (place_of(at)->parts[i].place == place_at(other))
+            return place_of(at)->parts[i].us;
     return 0;
 }
 
@@ -279,8 +299,10 @@ static void test_charged(void **state)
     assert_int_equal(header()->busy_us, 44 * MS / US);
     assert_int_equal(header()->longest_us, 44 * MS / US);
     assert_int_equal(header()->longest_node, inside);
-    assert_int_equal(longest_us(10), 30 * MS / US);
-    assert_int_equal(longest_us(20), 14 * MS / US);
+    assert_int_equal(longest_us(10), 44 * MS / US);
+    assert_int_equal(part_us(10, 10), 30 * MS / US);
+    assert_int_equal(part_us(10, 20), 14 * MS / US);
+    assert_int_equal(longest_us(20), 0); /* it led none */
     /* A shorter one changes nothing of that. */
     work(20 * MS);
     pass_at(inside_too);
