@@ -11,7 +11,7 @@ enum {
     WORDS_MAX = 2 * DUTY_FUNCTIONS,
     CYCLE_LEAST_NS = 8000000, /* closed and open, on average; */
     CYCLE_MOST_NS = 64000000, /* longer, where this thread's part of it would cost more than */
-    COST_SHARE = 600,         /* one part in so many of a processor's time */
+    COST_SHARE = 800,         /* one part in so many of a processor's time */
     SMOOTHING = 8,            /* cycles, that their mean cost is taken over */
     WINDOW_LEAST_NS = CYCLE_LEAST_NS / 32,
     OWED_MOST = 12, /* cycles */

@@ -14,7 +14,8 @@ enum {
     PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
     LOOK_MOST_NS = 400000, /* CPU time of a pass; who is left over is looked at in the next one */
     CHECK_EVERY = 8,       /* threads: whether it was that much */
-    BOOKS_EVERY = 8,       /* passes: what threads that stand still waited is written down */
+    BOOKS_PARTS = 8,       /* of threads that stand still, in turn: what they waited is noted */
+    BOOKS_NS = 20000000,   /* so long after the part before */
 };
 
 static bool keep_descriptors;
@@ -318,11 +319,12 @@ static void observe_all(struct pass *pass, bool still_ones_too)
  * then. */
 static void settle_still(struct pass *pass, enum wire_rank charged, uint64_t charge_ns)
 {
-    static unsigned passes;
-    unsigned turn = passes++ % BOOKS_EVERY;
+    static unsigned first_part;
+    uint64_t parts = 1 + pass->wall_ns / BOOKS_NS;
     for (unsigned i = 0, used = threads_used(); i < used; i++) {
         bool is_charged = charge_ns && still_rank(i) == charged;
-        if (!still_is(i) || (!is_charged && i % BOOKS_EVERY != turn))
+        bool is_due = (i + first_part) % BOOKS_PARTS < parts;
+        if (!still_is(i) || !(is_charged || is_due))
             continue;
         struct thread *thread = threads_at(i);
         if (atomic_load(&thread->state) != THREAD_LIVE || !is_observed(thread))
@@ -332,6 +334,7 @@ static void settle_still(struct pass *pass, enum wire_rank charged, uint64_t cha
         thread->charge_ns = is_charged ? charge_ns : 0;
         settle(pass, thread);
     }
+    first_part += BOOKS_PARTS - (unsigned)(parts % BOOKS_PARTS);
 }
 
 static void settle_others(struct pass *pass, enum wire_rank charged, uint64_t charge_ns,

@@ -22,8 +22,9 @@ enum {
     ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
-    COST_SHARE = 450,         /* this thread may use one part in so many of a processor's time, */
-    AHEAD_NS = 2000000,       /* and so much at once, as at the start; */
+    COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
+    AHEAD_NS = 4000000,       /* and so much at once, as at the start; */
+    COUNT_MOST_NS = 1000000,  /* a pass that makes the arena larger, say, counts as so much; */
     PAUSE_MAX_NS = 350000000, /* but waits are looked at three times a second at least */
     SMOOTHING = 4,            /* passes, over which it makes up for what it used too much */
     STACK_BYTES = 64 * 1024,
@@ -208,11 +209,12 @@ static void count_cost(void)
 {
     static const int64_t most_owed_ns = (int64_t)PAUSE_MAX_NS / COST_SHARE * SMOOTHING;
     uint64_t now_ns = os_mono_ns(), own_ns = earlier_own_ns + os_thread_cpu_ns();
+    int64_t used_ns = (int64_t)(own_ns - budget.own_ns);
     budget.left_ns += (int64_t)(now_ns - budget.at_ns) / COST_SHARE;
     if (budget.left_ns > AHEAD_NS)
         budget.left_ns = AHEAD_NS;
-    budget.left_ns -= (int64_t)(own_ns - budget.own_ns);
-    if (budget.left_ns < -most_owed_ns) /* by something special, such as to make the arena larger */
+    budget.left_ns -= used_ns < COUNT_MOST_NS ? used_ns : COUNT_MOST_NS;
+    if (budget.left_ns < -most_owed_ns)
         budget.left_ns = -most_owed_ns;
     budget.at_ns = now_ns;
     budget.own_ns = own_ns;

@@ -3,7 +3,7 @@
 #include "os/os.h"
 
 enum {
-    FEW_THREADS = 8,
+    FEW_THREADS = 32,
     PASSES = 4,      /* so many it has not run */
     SLACK_NS = 2000, /* between two clocks that are read in turn; a thread that wakes uses more */
 };

@@ -22,7 +22,7 @@ struct agent agent;
 enum { TRACED = 2 }; /* the place that is a line of the user's */
 enum {
     THREADS = 208,
-    COURSE_THREADS = 24,
+    COURSE_THREADS = 40,
     PLACES = 3,
     TID = 100,
     MS = 1000000,
