@@ -483,29 +483,62 @@ static void test_pauses(void **state)
     assert_int_equal(asked_ns, INTERVAL_NS);
 }
 
-/* Passes that cost much are far between; the first may cost what they like, and so may a single
- * one. */
+static void sleep_and_pass(unsigned passes)
+{
+    for (unsigned i = 0; i < passes; i++)
+        pass(asked_ns, 5 * MS, 0);
+}
+
+/* What it uses of a processor's time is bounded, whatever it is used for: passes that cost much are
+ * far between. */
 static void test_cost(void **state)
 {
     (void)state;
     start();
-    pass_cost_ns = MS / 10;
-    for (int i = 0; i < 99; i++)
-        pass(10 * MS, 5 * MS, 0);
+    uint64_t began_ns = mono_ns;
+    pass_cost_ns = MS / 25; /* the first follow each other as if they cost nothing */
+    sleep_and_pass(100);
     assert_int_equal(asked_ns, INTERVAL_NS);
-    pass(10 * MS, 5 * MS, 0);
-    assert_in_range(asked_ns, 36 * MS, 37 * MS);
-    pass_cost_ns = 50 * MS;
-    pass(asked_ns, 5 * MS, 0);
-    assert_in_range(asked_ns, 45 * MS, 55 * MS);
+    sleep_and_pass(400);
+    assert_in_range(asked_ns, 19 * MS, 21 * MS);
+    assert_true(sampler_ns < (mono_ns - began_ns) * 3 / 1000);
+    pass_cost_ns = MS / 2;
+    sleep_and_pass(100);
+    assert_in_range(asked_ns, 245 * MS, 255 * MS);
+    pass_cost_ns = MS / 100; /* cheap ones again */
+    sleep_and_pass(100);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    pass_cost_ns = 50 * MS; /* a single one is forgiven, */
+    sleep_and_pass(1);
     pass_cost_ns = MS / 100;
-    for (int i = 0; i < 60; i++)
-        pass(asked_ns, 5 * MS, 0);
+    sleep_and_pass(20);
     assert_int_equal(asked_ns, INTERVAL_NS);
-    pass_cost_ns = 5 * MS;
-    for (int i = 0; i < 60; i++)
-        pass(asked_ns, 5 * MS, 0);
-    assert_int_equal(asked_ns, 350 * MS);
+    pass_cost_ns = 5 * MS; /* and never is the next one later than that */
+    sleep_and_pass(60);
+    assert_in_range(asked_ns, 349 * MS, 350 * MS);
+}
+
+/* Sleeping counts as well. */
+static void test_cost_of_waking(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 400; i++)
+        pass(asked_ns, 5 * MS, MS / 25);
+    assert_in_range(asked_ns, 19 * MS, 21 * MS);
+}
+
+/* A sampler that takes another's place has no more than that one had. */
+static void test_cost_while_stepping_aside(void **state)
+{
+    (void)state;
+    start();
+    pass_cost_ns = MS / 25;
+    sleep_and_pass(400);
+    stop();
+    start();
+    sleep_and_pass(1);
+    assert_in_range(asked_ns, 15 * MS, 21 * MS);
 }
 
 /* Reading tasks has a budget of its own. */
@@ -553,6 +586,8 @@ int main(void)
         CASE(test_pauses),
         CASE(test_cost),
         CASE(test_cost_of_tasks),
+        CASE(test_cost_of_waking),
+        CASE(test_cost_while_stepping_aside),
         CASE(test_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -73,7 +73,7 @@ static const struct word words_3_14[] = {
 static const struct word words_3_15[] = {
     {320, 8},   {328, 0},  {336, 56},  {352, 74}, {360, 64}, {384, 112}, {400, 128},
     {408, 136}, {416, 68}, {448, 208}, {472, 8},  {696, 16}, {704, 32},  {720, 32},
-    {728, 16},  {736, 40}, {744, 56},  {784, 72}, {792, 67},
+    {728, 16},  {736, 40}, {744, 56},  {808, 72}, {816, 67},
 };
 
 static const struct version {
@@ -393,7 +393,8 @@ static void check_tasks(void)
     assert_true(reads(new_task(new_type(types.task), 0, future, coroutine))); /* derived from it */
     assert_true(reads(new_task(types.task, 0, fresh(new_type(types.future)), coroutine)));
     assert_int_equal(task.state, PY_TASK_WAITS);
-    assert_true(reads(new_task(types.task, 0, fresh(new_type(0)), coroutine))); /* of another make */
+    assert_true(
+        reads(new_task(types.task, 0, fresh(new_type(0)), coroutine))); /* of another make */
     assert_int_equal(task.state, PY_TASK_WAITS);
     for (uint32_t state = 1; state <= 2; state++) { /* cancelled, finished */
         assert_true(reads(new_task(types.task, state, 0, coroutine)));
@@ -596,10 +597,11 @@ static void test_describe(void **state)
     assert_int_equal(layout.futures.ts_tasks, 400);
     const struct py_futures before = layout.futures;
     uint64_t words[16];
-    for (unsigned i = 0; i < 13; i++) {
+    static const bool is_used[13] = {true, true, true, true, [5] = true, [6] = true, [12] = true};
+    for (unsigned i = 0; i < 13; i++) { /* others may be large: the size of an interpreter */
         memcpy(words, description, sizeof words);
         words[i] = 65536;
-        assert_false(tasks_describe(&layout, words, sizeof words));
+        assert_int_equal(tasks_describe(&layout, words, sizeof words), !is_used[i]);
     }
     assert_false(tasks_describe(&layout, description, 12 * sizeof *description));
     assert_true(tasks_describe(&layout, description, 13 * sizeof *description));
