@@ -55,13 +55,15 @@ static struct loop *take(const struct thread *thread)
 
 /*
  * What is on the stack as long as the loop runs: the function that is the loop, or where that is
- * not written in Python, the call that began it.
+ * not written in Python, the call that began it.  Greenlets have stacks of their own.
  */
-static void find_base(struct loop *loop, struct thread *thread)
+static void find_base(struct loop *loop, enum registry_kind kind, struct thread *thread)
 {
     struct py_walk walk;
     atomic_store(&loop->base_code, 0);
     atomic_store(&loop->base_at, -1);
+    if (kind == REGISTRY_GEVENT)
+        return;
     frames_walk(&agent.layout, agent.code_type, atomic_load(&loop->tstate), thread->memory_frames,
                 &walk);
     for (uint32_t i = 0; i < walk.count && !walk.bad; i++) {
@@ -102,7 +104,7 @@ static void meet(struct thread *thread, int epoll_fd)
     atomic_store(&loop->tstate, (uintptr_t)agent.current_tstate());
     atomic_store(&loop->object, found.object);
     atomic_store(&loop->tasks, found.tasks);
-    find_base(loop, thread);
+    find_base(loop, found.kind, thread);
     atomic_store(&loop->kind, found.kind);
     if (found.kind && registry_ready(found.kind))
         atomic_store(&header->state, WIRE_ASYNC_OK);
