@@ -201,16 +201,20 @@ uint64_t loops_first_ns(void)
 
 bool loops_is_running(const struct loop *loop)
 {
-    return atomic_load(&loop->state) == LOOP_LIVE && atomic_load(&loop->kind) &&
-           !loop->open_outside;
+    uint32_t kind = atomic_load(&loop->kind);
+    return atomic_load(&loop->state) == LOOP_LIVE && kind &&
+           (!loop->open_outside || kind == REGISTRY_GEVENT);
 }
 
-/* Is the thread inside its loop, with this stack? */
+/* Is the thread inside its loop, with this stack?  A greenlet's says nothing of that: but while all
+ * others have ended, it keeps nobody from running. */
 static bool is_inside(const struct loop *loop, uint32_t node)
 {
     uint32_t code = atomic_load(&loop->base_code);
     int32_t at = atomic_load(&loop->base_at);
-    if (!code)
+    if (atomic_load(&loop->kind) == REGISTRY_GEVENT)
+        return loop->is_waited_for;
+    if (!code || !node)
         return true;
     while (node) {
         const struct wire_node *record = arena_record(&agent.arena, WIRE_NODE, node);
@@ -265,7 +269,7 @@ static void finish(struct loop *loop, const struct loop_stretch *stretch)
 {
     bool was_open = loop->open_turn == stretch->turn;
     uint32_t node = was_open ? loop->open_node : stretch->node;
-    if (was_open ? loop->open_outside : node && !is_inside(loop, node))
+    if (was_open ? loop->open_outside : !is_inside(loop, node))
         return;
     if (node) {
         charge(loop, stretch->turn, stretch->begin_ns, stretch->end_ns, node);

@@ -241,7 +241,7 @@ static void visit_greenlet(struct visit *visit, uintptr_t address)
     visit->found++;
     if (!greenlet.frame)
         return;
-    const struct loop *loop = find_loop(REGISTRY_GEVENT, address);
+    struct loop *loop = find_loop(REGISTRY_GEVENT, address);
     if (!loop)
         loop = find_loop(REGISTRY_GEVENT, greenlet.main_object);
     if (!loop || atomic_load(&loop->tasks) == address || !loops_is_running(loop))
@@ -255,6 +255,7 @@ static void visit_greenlet(struct visit *visit, uintptr_t address)
         return;
     }
     visit->tasks++;
+    loop->is_waited_for = true;
     see(visit, loop, PY_TASK_WAITS, &walk);
 }
 
@@ -374,8 +375,10 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     if (!awaits_begin())
         return;
     count_lists(now_ns, before_ns + budget_ns / COUNT_PART);
-    for (unsigned i = 0; i < loops_used(); i++)
+    for (unsigned i = 0; i < loops_used(); i++) {
         lists_resume(&loops_at(i)->visiting);
+        loops_at(i)->is_waited_for = false;
+    }
     if (!round_.count)
         begin_round(now_ns - since_ns);
     visit.used = count_tasks();
