@@ -134,21 +134,18 @@ static void on_dealloc(void *object)
     real_dealloc(object);
 }
 
-static uintptr_t *slot_of(uintptr_t type, enum py_type_slot slot)
+static _Atomic uintptr_t *slot_of(uintptr_t type, enum py_type_slot slot)
 {
-    return (uintptr_t *)tasks_type_slot(&agent.layout, type, slot);
-}
-
-static void replace(uintptr_t *slot, uintptr_t old, uintptr_t new)
-{
-    if (*slot == old)
-        __atomic_store_n(slot, new, __ATOMIC_RELEASE);
+    return (_Atomic uintptr_t *)tasks_type_slot(&agent.layout, type, slot);
 }
 
 void greenlets_watch_type(uintptr_t type)
 {
-    replace(slot_of(type, PY_TYPE_NEW), (uintptr_t)real_new, (uintptr_t)on_new);
-    replace(slot_of(type, PY_TYPE_DEALLOC), (uintptr_t)real_dealloc, (uintptr_t)on_dealloc);
+    _Atomic uintptr_t *make = slot_of(type, PY_TYPE_NEW), *end = slot_of(type, PY_TYPE_DEALLOC);
+    if (atomic_load(make) == (uintptr_t)real_new)
+        atomic_store(make, (uintptr_t)on_new);
+    if (atomic_load(end) == (uintptr_t)real_dealloc)
+        atomic_store(end, (uintptr_t)on_dealloc);
 }
 
 bool greenlets_begin(uintptr_t type)
