@@ -16,6 +16,13 @@ enum {
 static uintptr_t greenlet_type, get_current;
 static enum { NOT_TRIED, FITS, DOES_NOT } outcome;
 
+static bool is_imported(void)
+{
+    object module = python_module("gevent.hub");
+    python_forget(module);
+    return module != NULL;
+}
+
 /* Only a hub may be asked who it is: a thread without greenlets would get its first one by that. */
 static bool is_hub_here(void)
 {
@@ -131,7 +138,7 @@ static uintptr_t current_greenlet(void)
 struct registry_loop hubs_ask(void)
 {
     struct registry_loop loop = {REGISTRY_NO_LOOP, 0, 0};
-    if (agent.layout.free_threaded || outcome == DOES_NOT || !is_hub_here())
+    if (agent.layout.free_threaded || outcome == DOES_NOT || !is_imported() || !is_hub_here())
         return loop;
     if (!greenlet_type) {
         greenlet_type = python_kept("greenlet", "greenlet");
