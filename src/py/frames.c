@@ -73,12 +73,19 @@ static bool is_direct(const struct py_layout *l, uintptr_t frame, uintptr_t back
     return guard_u8(back + (uintptr_t)l->fr_owner, bad) < l->fr_owner_shim;
 }
 
+static uintptr_t where(const struct py_moved *moved, uintptr_t address)
+{
+    return address - moved->from < moved->bytes ? address - moved->from + moved->to : address;
+}
+
 static void walk_from(const struct py_layout *l, uintptr_t code_type, uintptr_t frame,
-                      uintptr_t base, struct py_frame *frames, struct py_walk *walk)
+                      uintptr_t base, const struct py_moved *moved, struct py_frame *frames,
+                      struct py_walk *walk)
 {
     *walk = (struct py_walk){0};
     for (unsigned hops = 0; frame; hops++) {
         unsigned bad = 0;
+        frame = where(moved, frame);
         uintptr_t code = guard_ptr(frame + (uintptr_t)l->fr_code, &bad) & l->code_mask;
         uintptr_t back = guard_ptr(frame + (uintptr_t)l->fr_back, &bad);
         uint8_t owner = l->fr_owner >= 0 ? guard_u8(frame + (uintptr_t)l->fr_owner, &bad) : 0;
@@ -100,7 +107,7 @@ static void walk_from(const struct py_layout *l, uintptr_t code_type, uintptr_t 
                 walk->bad = true;
                 return;
             }
-            frames[walk->count++].direct = is_direct(l, frame, back, &bad);
+            frames[walk->count++].direct = is_direct(l, frame, where(moved, back), &bad);
             walk->root = frame;
         } else if (hops == PY_HOPS_MAX) {
             walk->truncated = true;
@@ -112,6 +119,8 @@ static void walk_from(const struct py_layout *l, uintptr_t code_type, uintptr_t 
     }
 }
 
+static const struct py_moved in_place;
+
 void frames_walk(const struct py_layout *l, uintptr_t code_type, uintptr_t tstate,
                  struct py_frame *frames, struct py_walk *walk)
 {
@@ -121,16 +130,27 @@ void frames_walk(const struct py_layout *l, uintptr_t code_type, uintptr_t tstat
         l->ts_base_frame >= 0 ? guard_ptr(tstate + (uintptr_t)l->ts_base_frame, &bad) : 0;
     uintptr_t frame = first_frame(l, tstate, 0, &bad);
     if (!bad)
-        walk_from(l, code_type, frame, base, frames, walk);
+        walk_from(l, code_type, frame, base, &in_place, frames, walk);
     if (l->chain_may_tear && (bad || (walk->bad && !walk->count))) {
         /* The thread is entering or leaving a C frame: the one outside it is linked. */
         bad = 0;
         frame = first_frame(l, tstate, 1, &bad);
         if (!bad && frame)
-            walk_from(l, code_type, frame, base, frames, walk);
+            walk_from(l, code_type, frame, base, &in_place, frames, walk);
     }
     if (bad)
         walk->bad = true;
+}
+
+void frames_walk_suspended(const struct py_layout *l, uintptr_t code_type, uintptr_t frame_object,
+                           const struct py_moved *moved, struct py_frame *frames,
+                           struct py_walk *walk)
+{
+    unsigned bad = 0;
+    uintptr_t frame =
+        l->fo_frame >= 0 ? guard_ptr(frame_object + (uintptr_t)l->fo_frame, &bad) : frame_object;
+    walk_from(l, code_type, bad ? 0 : frame, 0, moved, frames, walk);
+    walk->bad |= bad != 0;
 }
 
 bool frames_any(const struct py_layout *l, uintptr_t tstate)

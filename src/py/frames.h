@@ -32,6 +32,17 @@ struct py_walk {
 void frames_walk(const struct py_layout *layout, uintptr_t code_type, uintptr_t tstate,
                  struct py_frame *frames, struct py_walk *walk);
 
+/* Memory that was put elsewhere, such as the stack of a greenlet that another one has now; bytes 0:
+ * none. */
+struct py_moved {
+    uintptr_t from, bytes, to;
+};
+
+/* The same from a frame object on, which is the innermost of a suspended stack. */
+void frames_walk_suspended(const struct py_layout *layout, uintptr_t code_type,
+                           uintptr_t frame_object, const struct py_moved *moved,
+                           struct py_frame *frames, struct py_walk *walk);
+
 /* One frame by its address; *now is its current instruction's, 0 if it has not begun.  False: it
  * cannot be read. */
 bool frames_read(const struct py_layout *layout, uintptr_t code_type, uintptr_t frame,

@@ -69,7 +69,7 @@ static const struct py_layout frame_objects = {
     .ts_cframe = ABSENT, .cframe_current = ABSENT, .cframe_previous = ABSENT,
     .ts_gil_requested = ABSENT, .ts_state = ABSENT, .ts_base_frame = ABSENT,
     .fr_code = 32, .fr_back = 24, .fr_instr = 104, .fr_owner = ABSENT, .fr_tlbc_index = ABSENT, .fr_is_entry = ABSENT,
-    .instruction = PY_LASTI_BYTES, .code_mask = ~(uintptr_t)0,
+    .fo_frame = ABSENT, .instruction = PY_LASTI_BYTES, .code_mask = ~(uintptr_t)0,
     .code_file = 104, .code_name = 112, .code_first_line = 40, .code_line_table = 120,
     .code_bytes = ABSENT, .code_bytes_ref = 48, .code_tlbc = ABSENT,
     .line_format = WIRE_LINES_LNOTAB,
@@ -85,7 +85,7 @@ static const struct py_layout layout_3_11 = {
     .ts_cframe = 56, .cframe_current = 8, .cframe_previous = 16,
     .ts_gil_requested = ABSENT, .ts_state = ABSENT, .ts_base_frame = ABSENT,
     .fr_code = 32, .fr_back = 48, .fr_instr = 56, .fr_owner = 69, .fr_tlbc_index = ABSENT, .fr_is_entry = 68,
-    .fr_owner_shim = 255, .fr_owner_max = 2,
+    .fr_owner_shim = 255, .fr_owner_max = 2, .fo_frame = 24,
     .instruction = PY_INSTR_POINTER, .code_mask = ~(uintptr_t)0,
     .code_file = 112, .code_name = 128, .code_first_line = 72, .code_line_table = 136,
     .code_bytes = 184, .code_bytes_ref = ABSENT, .code_tlbc = ABSENT,
@@ -101,7 +101,7 @@ static const struct py_layout layout_3_12 = {
     .ts_cframe = 56, .cframe_current = 0, .cframe_previous = 8,
     .ts_gil_requested = ABSENT, .ts_state = ABSENT, .ts_base_frame = ABSENT,
     .fr_code = 0, .fr_back = 8, .fr_instr = 56, .fr_owner = 70, .fr_tlbc_index = ABSENT, .fr_is_entry = ABSENT,
-    .fr_owner_shim = 3, .fr_owner_max = 3,
+    .fr_owner_shim = 3, .fr_owner_max = 3, .fo_frame = 24,
     .instruction = PY_INSTR_POINTER, .code_mask = ~(uintptr_t)0,
     .code_file = 112, .code_name = 128, .code_first_line = 68, .code_line_table = 136,
     .code_bytes = 192, .code_bytes_ref = ABSENT, .code_tlbc = ABSENT,
@@ -186,6 +186,7 @@ static void select_async(struct py_layout *layout, const struct positions *p, ui
                          bool *ok)
 {
     layout->head_bytes = layout->ob_type + (int32_t)sizeof(uintptr_t);
+    layout->fo_frame = layout->head_bytes + (int32_t)sizeof(uintptr_t); /* behind f_back */
     int32_t further = layout->head_bytes - HEAD_BYTES;
     layout->generators = *p->generators;
     if (p->gen_frame) {

@@ -16,13 +16,17 @@ enum {
 };
 
 /* Fields of a type, behind the head of an object of variable size. */
-enum { TYPE_NAME = 0, TYPE_BYTES = 8, TYPE_DEALLOC = 24, TYPE_BASE = 232 };
+enum { TYPE_NAME = 0, TYPE_BYTES = 8, TYPE_BASE = 232 };
+
+static uintptr_t field_at(const struct py_layout *l, uintptr_t type, unsigned field)
+{
+    return type + (uintptr_t)l->head_bytes + sizeof(uintptr_t) + field;
+}
 
 static uintptr_t type_field(const struct py_layout *l, uintptr_t type, unsigned field)
 {
     unsigned bad = 0;
-    uintptr_t at = type + (uintptr_t)l->head_bytes + sizeof(uintptr_t) + field;
-    uintptr_t value = guard_ptr(at, &bad);
+    uintptr_t value = guard_ptr(field_at(l, type, field), &bad);
     return bad ? 0 : value;
 }
 
@@ -31,9 +35,19 @@ uintptr_t tasks_type_bytes(const struct py_layout *l, uintptr_t type)
     return type_field(l, type, TYPE_BYTES);
 }
 
+uintptr_t tasks_type_name(const struct py_layout *l, uintptr_t type)
+{
+    return type_field(l, type, TYPE_NAME);
+}
+
+uintptr_t tasks_type_slot(const struct py_layout *l, uintptr_t type, enum py_type_slot slot)
+{
+    return field_at(l, type, slot);
+}
+
 uintptr_t tasks_type_code(const struct py_layout *l, uintptr_t type)
 {
-    return type_field(l, type, TYPE_DEALLOC);
+    return type_field(l, type, PY_TYPE_DEALLOC);
 }
 
 static uintptr_t type_of(const struct py_layout *l, uintptr_t object)

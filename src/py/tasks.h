@@ -46,6 +46,10 @@ bool tasks_is_a(const struct py_layout *layout, uintptr_t object, uintptr_t type
 /* The size that a type gives its objects, and its name (an address of characters); 0: unreadable.
  */
 uintptr_t tasks_type_bytes(const struct py_layout *layout, uintptr_t type);
+uintptr_t tasks_type_name(const struct py_layout *layout, uintptr_t type);
+/* Where a type has its functions that make an object and that end one. */
+enum py_type_slot { PY_TYPE_DEALLOC = 24, PY_TYPE_NEW = 288 };
+uintptr_t tasks_type_slot(const struct py_layout *layout, uintptr_t type, enum py_type_slot slot);
 /* An address of the code that made the type. */
 uintptr_t tasks_type_code(const struct py_layout *layout, uintptr_t type);
 

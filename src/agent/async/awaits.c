@@ -344,6 +344,8 @@ static const struct {
     {"_aexit", "/asyncio/taskgroups.py", AWAITS_FOR_TASKS},
     {"__aexit__", "/anyio/_backends/_asyncio.py", AWAITS_FOR_TASKS},
     {"_nested_child_finished", "/trio/_core/_run.py", AWAITS_FOR_TASKS},
+    {"join", "/gevent/pool.py", AWAITS_FOR_TASKS},
+    {"join", "/threading.py", AWAITS_FOR_TASKS}, /* of threads that are greenlets */
     {"init", "/trio/_core/_run.py", AWAITS_HIDDEN},
     {"task", "/trio/_core/_entry_queue.py", AWAITS_HIDDEN},
 };

@@ -54,13 +54,15 @@ static struct loop *take(const struct thread *thread)
 
 /*
  * What is on the stack as long as the loop runs: the function that is the loop, or where that is
- * not written in Python, the call that began it.
+ * not written in Python, the call that began it.  Greenlets have stacks of their own.
  */
-static void find_base(struct loop *loop, struct thread *thread)
+static void find_base(struct loop *loop, enum registry_kind kind, struct thread *thread)
 {
     struct py_walk walk;
     atomic_store(&loop->base_code, 0);
     atomic_store(&loop->base_at, -1);
+    if (kind == REGISTRY_GEVENT)
+        return;
     frames_walk(&agent.layout, agent.code_type, atomic_load(&loop->tstate), thread->memory_frames,
                 &walk);
     for (uint32_t i = 0; i < walk.count && !walk.bad; i++) {
@@ -101,7 +103,7 @@ static void meet(struct thread *thread, int epoll_fd)
     atomic_store(&loop->tstate, (uintptr_t)agent.current_tstate());
     atomic_store(&loop->object, found.object);
     atomic_store(&loop->tasks, found.tasks);
-    find_base(loop, thread);
+    find_base(loop, found.kind, thread);
     atomic_store(&loop->kind, found.kind);
     if (found.kind && registry_ready(found.kind))
         atomic_store(&header->state, WIRE_ASYNC_OK);
@@ -205,16 +207,20 @@ uint64_t loops_first_ns(void)
 
 bool loops_is_running(const struct loop *loop)
 {
-    return atomic_load(&loop->state) == LOOP_LIVE && atomic_load(&loop->kind) &&
-           !loop->open_outside;
+    uint32_t kind = atomic_load(&loop->kind);
+    return atomic_load(&loop->state) == LOOP_LIVE && kind &&
+           (!loop->open_outside || kind == REGISTRY_GEVENT);
 }
 
-/* Is the thread inside its loop, with this stack? */
+/* Is the thread inside its loop, with this stack?  A greenlet's says nothing of that: but while all
+ * others have ended, it keeps nobody from running. */
 static bool is_inside(const struct loop *loop, uint32_t node)
 {
     uint32_t code = atomic_load(&loop->base_code);
     int32_t at = atomic_load(&loop->base_at);
-    if (!code)
+    if (atomic_load(&loop->kind) == REGISTRY_GEVENT)
+        return loop->is_waited_for;
+    if (!code || !node)
         return true;
     while (node) {
         const struct wire_node *record = arena_record(&agent.arena, WIRE_NODE, node);
@@ -264,7 +270,7 @@ static void finish(struct loop *loop, const struct loop_stretch *stretch)
 {
     bool was_open = loop->open_turn == stretch->turn;
     uint32_t node = was_open && loop->open_node ? loop->open_node : stretch->node;
-    if ((was_open && loop->open_outside) || (node && !is_inside(loop, node)))
+    if ((was_open && loop->open_outside) || !is_inside(loop, node))
         return;
     if (!node) {
         uint64_t from_ns = was_open ? loop->open_ns : stretch->begin_ns;

@@ -1,5 +1,7 @@
 #include "agent/async/registry.h"
 
+#include "agent/async/hubs.h"
+#include "agent/async/python.h"
 #include "agent/core/agent.h"
 #include "os/guard.h"
 #include "py/symbols.h"
@@ -8,48 +10,7 @@
 
 struct registry registry;
 
-static _Atomic bool is_ready[REGISTRY_TRIO + 1];
-
-/* Functions of CPython; `object` is what it calls PyObject *. */
-typedef void *object;
-static struct {
-    int (*ensure)(void);
-    void (*release)(int state);
-    int (*is_initialized)(void);
-    int (*is_finalizing)(void); /* NULL: this Python does not tell */
-    void *(*interpreter_of)(void *tstate);
-    void *(*main_interpreter)(void);
-    object (*text)(const char *);
-    object (*module)(object name);
-    object (*attribute)(object, const char *name);
-    object (*call)(object, object arguments);
-    void (*forget)(object); /* a reference */
-    void (*fetch)(object *, object *, object *);
-    void (*restore)(object, object, object);
-    void (*clear)(void);
-} python;
-
-static const struct {
-    const char *name;
-    void *function;
-    bool is_optional;
-} imports[] = {
-    {"PyGILState_Ensure", &python.ensure, false},
-    {"PyGILState_Release", &python.release, false},
-    {"Py_IsInitialized", &python.is_initialized, false},
-    {"_Py_IsFinalizing", &python.is_finalizing, true},
-    {"Py_IsFinalizing", &python.is_finalizing, true},
-    {"PyThreadState_GetInterpreter", &python.interpreter_of, true},
-    {"PyInterpreterState_Main", &python.main_interpreter, true},
-    {"PyUnicode_FromString", &python.text, false},
-    {"PyImport_GetModule", &python.module, false},
-    {"PyObject_GetAttrString", &python.attribute, false},
-    {"PyObject_CallObject", &python.call, false},
-    {"Py_DecRef", &python.forget, false},
-    {"PyErr_Fetch", &python.fetch, false},
-    {"PyErr_Restore", &python.restore, false},
-    {"PyErr_Clear", &python.clear, false},
-};
+static _Atomic bool is_ready[REGISTRY_GEVENT + 1];
 
 static const struct {
     const char *name;
@@ -64,66 +25,26 @@ static const struct {
     {"PyLong_Type", &registry.types.integer},
     {"PyUnicode_Type", &registry.types.text},
     {"_Py_NoneStruct", &registry.types.none},
+    {"PyFrame_Type", &registry.greenlets.frame_type},
 };
 
 static bool can_ask;
 
 void registry_init(void)
 {
-    can_ask = agent.has_layout && agent.layout.generators.await != PY_AWAIT_UNKNOWN;
-    for (size_t i = 0; i < sizeof imports / sizeof *imports; i++) {
-        void *found = dlsym(RTLD_DEFAULT, imports[i].name);
-        if (found)
-            *(void **)imports[i].function = found;
-        else if (!imports[i].is_optional)
-            can_ask = false;
-    }
+    can_ask =
+        python_init() && agent.has_layout && agent.layout.generators.await != PY_AWAIT_UNKNOWN;
     for (size_t i = 0; i < sizeof type_names / sizeof *type_names; i++)
         *type_names[i].address = (uintptr_t)dlsym(RTLD_DEFAULT, type_names[i].name);
 }
 
 /* ---- with the GIL ---- */
 
-static object attribute_of(object from, const char *name)
-{
-    object found = from ? python.attribute(from, name) : NULL;
-    if (!found)
-        python.clear();
-    return found;
-}
-
-static void forget(object reference)
-{
-    if (reference)
-        python.forget(reference);
-}
-
-/* One that was imported; it is not imported for us. */
-static object module_of(const char *name)
-{
-    object text = python.text(name);
-    object module = text ? python.module(text) : NULL;
-    if (!module)
-        python.clear();
-    forget(text);
-    return module;
-}
-
-/* An attribute of a module.  The reference is kept for ever: what is read without the GIL must not
- * go away. */
-static uintptr_t kept(const char *module_name, const char *name)
-{
-    object module = module_of(module_name);
-    object found = attribute_of(module, name);
-    forget(module);
-    return (uintptr_t)found;
-}
-
 /* Is the attribute this very object?  NULL stands for None, and for nothing. */
 static bool attribute_is(uintptr_t from, const char *name, uintptr_t expected)
 {
-    object found = attribute_of((object)from, name);
-    forget(found);
+    object found = python_attribute((object)from, name);
+    python_forget(found);
     return found && (uintptr_t)found == (expected ? expected : registry.types.none);
 }
 
@@ -202,18 +123,18 @@ static void settle_asyncio(void)
     struct py_futures *at = &agent.layout.futures;
     if (!was_looked_up) {
         was_looked_up = true;
-        registry.types.task = kept("_asyncio", "Task");
-        registry.types.future = kept("_asyncio", "Future");
-        registry.types.gathering = kept("asyncio.tasks", "_GatheringFuture");
+        registry.types.task = python_kept("_asyncio", "Task");
+        registry.types.future = python_kept("_asyncio", "Future");
+        registry.types.gathering = python_kept("asyncio.tasks", "_GatheringFuture");
         if (registry.types.task && at->is_described && !describe()) {
             set_state(WIRE_ASYNC_UNKNOWN_PYTHON);
             can_ask = false;
             return;
         }
-        uintptr_t weak = at->node >= 0 ? 0 : kept("asyncio.tasks", "_scheduled_tasks");
+        uintptr_t weak = at->node >= 0 ? 0 : python_kept("asyncio.tasks", "_scheduled_tasks");
         if (at->node < 0 && !weak)
-            weak = kept("asyncio.tasks", "_all_tasks");
-        registry.tasks = (uintptr_t)attribute_of((object)weak, "data");
+            weak = python_kept("asyncio.tasks", "_all_tasks");
+        registry.tasks = (uintptr_t)python_attribute((object)weak, "data");
     }
     uintptr_t task =
         at->node >= 0 ? first_in_list() : first_in_set(registry.tasks, true, registry.types.task);
@@ -230,16 +151,16 @@ static void settle_asyncio(void)
 static struct registry_loop ask_asyncio(void)
 {
     struct registry_loop loop = {REGISTRY_NO_LOOP, 0, 0};
-    object module = module_of("_asyncio");
-    object get = attribute_of(module, "_get_running_loop");
+    object module = python_module("_asyncio");
+    object get = python_attribute(module, "_get_running_loop");
     object running = get ? python.call(get, NULL) : NULL;
     if (!running)
         python.clear();
     else if ((uintptr_t)running != registry.types.none)
         loop = (struct registry_loop){REGISTRY_ASYNCIO, (uintptr_t)running, 0};
-    forget(running);
-    forget(get);
-    forget(module);
+    python_forget(running);
+    python_forget(get);
+    python_forget(module);
     if (loop.kind && !registry_ready(REGISTRY_ASYNCIO))
         settle_asyncio();
     return loop;
@@ -249,7 +170,7 @@ static struct registry_loop ask_asyncio(void)
 static int32_t slot_at(uintptr_t type, const char *name)
 {
     enum { DESCRIPTOR_MEMBER = 24, MEMBER_OFFSET = 16, OFFSET_MAX = 4096 };
-    object descriptor = attribute_of((object)type, name);
+    object descriptor = python_attribute((object)type, name);
     unsigned bad = 0;
     uintptr_t member = descriptor
                            ? guard_ptr((uintptr_t)descriptor + (uintptr_t)agent.layout.head_bytes +
@@ -257,7 +178,7 @@ static int32_t slot_at(uintptr_t type, const char *name)
                                        &bad)
                            : 0;
     uint64_t offset = member ? guard_u64(member + MEMBER_OFFSET, &bad) : 0;
-    forget(descriptor);
+    python_forget(descriptor);
     return bad || !offset || offset > OFFSET_MAX ? PY_ABSENT : (int32_t)offset;
 }
 
@@ -265,7 +186,7 @@ static void settle_trio(uintptr_t tasks)
 {
     struct py_slots *at = &registry.trio;
     if (!at->type) {
-        at->type = kept("trio._core._run", "Task");
+        at->type = python_kept("trio._core._run", "Task");
         at->coroutine = slot_at(at->type, "coro");
         at->abort = slot_at(at->type, "_abort_func");
         at->name = slot_at(at->type, "name");
@@ -286,17 +207,17 @@ static void settle_trio(uintptr_t tasks)
 
 static struct registry_loop ask_trio(void)
 {
-    object module = module_of("trio._core._run");
-    object context = attribute_of(module, "GLOBAL_RUN_CONTEXT");
-    object runner = attribute_of(context, "runner");
-    object tasks = attribute_of(runner, "tasks");
+    object module = python_module("trio._core._run");
+    object context = python_attribute(module, "GLOBAL_RUN_CONTEXT");
+    object runner = python_attribute(context, "runner");
+    object tasks = python_attribute(runner, "tasks");
     struct registry_loop loop = {tasks ? REGISTRY_TRIO : REGISTRY_NO_LOOP, 0, (uintptr_t)tasks};
     if (tasks && !registry_ready(REGISTRY_TRIO))
         settle_trio(loop.tasks);
-    forget(tasks); /* as long as the loop runs it is there; it is read with guards */
-    forget(runner);
-    forget(context);
-    forget(module);
+    python_forget(tasks); /* as long as the loop runs it is there; it is read with guards */
+    python_forget(runner);
+    python_forget(context);
+    python_forget(module);
     return loop;
 }
 
@@ -322,6 +243,10 @@ struct registry_loop registry_ask(void)
     loop = ask_asyncio();
     if (!loop.kind)
         loop = ask_trio();
+    if (!loop.kind)
+        loop = hubs_ask();
+    if (loop.kind == REGISTRY_GEVENT)
+        atomic_store(&is_ready[REGISTRY_GEVENT], true);
     python.restore(type, value, trace);
     python.release(state);
     return loop;

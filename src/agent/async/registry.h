@@ -9,16 +9,17 @@
 #ifndef AGENT_ASYNC_REGISTRY_H
 #define AGENT_ASYNC_REGISTRY_H
 
+#include "py/greenlet.h"
 #include "py/tasks.h"
 
 #include <stdatomic.h>
 
-enum registry_kind { REGISTRY_NO_LOOP, REGISTRY_ASYNCIO, REGISTRY_TRIO };
+enum registry_kind { REGISTRY_NO_LOOP, REGISTRY_ASYNCIO, REGISTRY_TRIO, REGISTRY_GEVENT };
 
 struct registry_loop {
     enum registry_kind kind;
-    uintptr_t object; /* asyncio's loop, to which its tasks point */
-    uintptr_t tasks;  /* trio's: the set of its tasks */
+    uintptr_t object; /* asyncio's loop, or gevent's main greenlet, to which its tasks point */
+    uintptr_t tasks;  /* trio's: the set of its tasks; gevent's: the hub, which is no task */
 };
 
 /* Valid once registry_ready(). */
@@ -26,6 +27,7 @@ struct registry {
     struct py_task_types types;
     uintptr_t tasks; /* asyncio: a set of weak references; 0: a list for each thread */
     struct py_slots trio;
+    struct py_greenlets greenlets;
 };
 extern struct registry registry;
 
@@ -36,7 +38,7 @@ void registry_init(void);
  * there is a task to check it with. */
 struct registry_loop registry_ask(void);
 
-/* May tasks of asyncio, or of trio, be read? */
+/* May tasks of this kind be read? */
 bool registry_ready(enum registry_kind kind);
 
 #endif

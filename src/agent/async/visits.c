@@ -1,6 +1,7 @@
 #include "agent/async/visits.h"
 
 #include "agent/async/awaits.h"
+#include "agent/async/greenlets.h"
 #include "agent/async/loops.h"
 #include "agent/core/agent.h"
 #include "os/guard.h"
@@ -23,8 +24,9 @@ enum {
 
 /* Where tasks are. */
 struct source {
-    struct loop *loop; /* whose they are; NULL: of all of asyncio's */
-    uintptr_t set;     /* 0: they are in the list of the loop's thread */
+    struct loop *loop; /* whose they are; NULL: of all of asyncio's, or gevent's */
+    uintptr_t set;     /* 0: they are in the list of the loop's thread, */
+    bool is_greenlets; /* or in our own table */
     bool is_weak;
     uint64_t size, used; /* slots to visit; tasks in them, finished ones too */
 };
@@ -55,7 +57,9 @@ static struct py_frame chain[PY_FRAMES_MAX];
 static void measure(struct source *source)
 {
     struct py_set set = {0};
-    if (!source->set)
+    if (source->is_greenlets)
+        greenlets_measure(&source->size, &source->used);
+    else if (!source->set)
         source->size = source->used = source->loop->list_length;
     else if (tasks_set(&agent.layout, source->set, &set)) {
         source->size = set.mask + 1;
@@ -65,9 +69,8 @@ static void measure(struct source *source)
     }
 }
 
-static void add_source(struct loop *loop, uintptr_t set, bool is_weak)
+static void add_source(struct source source)
 {
-    struct source source = {.loop = loop, .set = set, .is_weak = is_weak};
     measure(&source);
     if (source.size && round_.count < SOURCES_MAX)
         round_.sources[round_.count++] = source;
@@ -88,7 +91,7 @@ static void begin_source(void)
 
 static void begin_round(uint64_t now_ns)
 {
-    bool has_asyncio = false;
+    bool has_asyncio = false, has_gevent = false;
     round_.count = round_.current = 0;
     round_.found = 0;
     round_.began_ns = now_ns;
@@ -98,13 +101,16 @@ static void begin_round(uint64_t now_ns)
         if (!loops_is_running(loop) || !registry_ready(kind))
             continue;
         if (kind == REGISTRY_TRIO)
-            add_source(loop, atomic_load(&loop->tasks), false);
-        else if (!registry.tasks)
-            add_source(loop, 0, false);
+            add_source((struct source){.loop = loop, .set = atomic_load(&loop->tasks)});
+        else if (kind == REGISTRY_ASYNCIO && !registry.tasks)
+            add_source((struct source){.loop = loop});
         has_asyncio |= kind == REGISTRY_ASYNCIO;
+        has_gevent |= kind == REGISTRY_GEVENT;
     }
     if (has_asyncio && registry.tasks)
-        add_source(NULL, registry.tasks, true);
+        add_source((struct source){.set = registry.tasks, .is_weak = true});
+    if (has_gevent)
+        add_source((struct source){.is_greenlets = true});
     begin_source();
 }
 
@@ -132,15 +138,12 @@ static void count_lists(uint64_t now_ns, uint64_t deadline_ns)
 
 /* ---- a task ---- */
 
-static struct loop *loop_of(const struct source *source, const struct py_task *task)
+static struct loop *find_loop(enum registry_kind kind, uintptr_t object)
 {
     static unsigned last;
-    if (source->loop)
-        return source->loop;
     for (unsigned i = 0; i < loops_used(); i++, last++) {
         struct loop *loop = loops_at(last % loops_used());
-        if (atomic_load(&loop->object) == task->loop &&
-            atomic_load(&loop->kind) == REGISTRY_ASYNCIO)
+        if (atomic_load(&loop->object) == object && atomic_load(&loop->kind) == (uint32_t)kind)
             return loop;
     }
     return NULL;
@@ -165,13 +168,32 @@ static void name_task(const struct source *source, uintptr_t address, uint32_t p
         awaits_name(place, text, number);
 }
 
-static enum wire_await_kind kind_of(const struct py_task *task, uint32_t node)
+static enum wire_await_kind kind_of(enum py_task_state state, uint32_t node)
 {
-    if (task->state == PY_TASK_READY)
+    if (state == PY_TASK_READY)
         return WIRE_AWAIT_READY;
-    return task->state == PY_TASK_WAITS_FOR_TASK || awaits_judge(node) == AWAITS_FOR_TASKS
+    return state == PY_TASK_WAITS_FOR_TASK || awaits_judge(node) == AWAITS_FOR_TASKS
                ? WIRE_AWAIT_TASKS
                : WIRE_AWAIT_WAITS;
+}
+
+/* A task of this loop, with the chain that was read.  Returns its place, 0: it does not wait. */
+static uint32_t see(struct visit *visit, const struct loop *loop, enum py_task_state state,
+                    const struct py_walk *walk)
+{
+    uint32_t node = tables_stack(&agent.tables, &agent.layout, 0, chain, walk);
+    if (!node) {
+        arena_lost(&agent.arena, WIRE_LOST_TABLE_FULL);
+        return 0;
+    }
+    if (awaits_judge(node) == AWAITS_HIDDEN) {
+        visit->tasks--;
+        return 0;
+    }
+    enum wire_await_kind kind = kind_of(state, node);
+    visit->ready += kind == WIRE_AWAIT_READY;
+    uint32_t place = awaits_see(node, kind, !(atomic_load(&loop->turn) & 1));
+    return kind == WIRE_AWAIT_READY ? 0 : place;
 }
 
 /* What was read is true if it is the same when read again. */
@@ -185,7 +207,7 @@ static void visit_task(struct visit *visit, const struct source *source, uintptr
     visit->found++;
     if (task.state == PY_TASK_ENDED)
         return;
-    const struct loop *loop = loop_of(source, &task);
+    const struct loop *loop = source->loop ? source->loop : find_loop(REGISTRY_ASYNCIO, task.loop);
     if (!loop || !loops_is_running(loop))
         return;
     visit->looks++;
@@ -202,20 +224,41 @@ static void visit_task(struct visit *visit, const struct source *source, uintptr
         visit->rejected++;
         return;
     }
-    uint32_t node = tables_stack(&agent.tables, &agent.layout, 0, chain, &walk);
-    if (!node) {
-        arena_lost(&agent.arena, WIRE_LOST_TABLE_FULL);
-        return;
-    }
-    if (awaits_judge(node) == AWAITS_HIDDEN) {
-        visit->tasks--;
-        return;
-    }
-    enum wire_await_kind kind = kind_of(&task, node);
-    visit->ready += kind == WIRE_AWAIT_READY;
-    uint32_t place = awaits_see(node, kind, !(atomic_load(&loop->turn) & 1));
-    if (kind != WIRE_AWAIT_READY && awaits_wants_name(place))
+    uint32_t place = see(visit, loop, task.state, &walk);
+    if (place && awaits_wants_name(place))
         name_task(source, address, place);
+}
+
+/* Of greenlets it is not known whether what they wait for has happened: those that are ready count
+ * as waiting. */
+static void visit_greenlet(struct visit *visit, uintptr_t address)
+{
+    struct py_greenlet greenlet, again;
+    struct py_walk walk;
+    visit->looks++;
+    if (!greenlet_read(&agent.layout, &registry.greenlets, address, &greenlet)) {
+        visit->rejected++;
+        return;
+    }
+    visit->found++;
+    if (!greenlet.frame)
+        return;
+    struct loop *loop = find_loop(REGISTRY_GEVENT, address);
+    if (!loop)
+        loop = find_loop(REGISTRY_GEVENT, greenlet.main_object);
+    if (!loop || atomic_load(&loop->tasks) == address || !loops_is_running(loop))
+        return;
+    frames_walk_suspended(&agent.layout, agent.code_type, greenlet.frame, &greenlet.stack, chain,
+                          &walk);
+    if (!walk.count || !greenlet_read(&agent.layout, &registry.greenlets, address, &again) ||
+        again.frame != greenlet.frame || again.stack.bytes != greenlet.stack.bytes ||
+        again.stack.to != greenlet.stack.to) {
+        visit->rejected++;
+        return;
+    }
+    visit->tasks++;
+    loop->is_waited_for = true;
+    see(visit, loop, PY_TASK_WAITS, &walk);
 }
 
 /* ---- a pass ---- */
@@ -225,7 +268,7 @@ static bool visit_slot(struct visit *visit, const struct source *source)
 {
     struct py_set set;
     uint64_t slot = round_.cursor++;
-    if (!source->set) {
+    if (!source->set && !source->is_greenlets) {
         bool at_end;
         uintptr_t link = lists_next(&source->loop->visiting, list_head(source->loop), &at_end);
         if (link)
@@ -234,11 +277,20 @@ static bool visit_slot(struct visit *visit, const struct source *source)
             visit->is_torn = true;
         return !at_end;
     }
+    uint64_t index = (slot * round_.factor + round_.offset) & (source->size - 1);
+    if (source->is_greenlets) {
+        uint64_t size, used;
+        greenlets_measure(&size, &used);
+        visit->is_torn |= size != source->size;
+        uintptr_t greenlet = size == source->size ? greenlets_at(index) : 0;
+        if (greenlet)
+            visit_greenlet(visit, greenlet);
+        return size == source->size && round_.cursor < source->size;
+    }
     if (!tasks_set(&agent.layout, source->set, &set) || set.mask + 1 != source->size) {
         visit->is_torn = true; /* it has another table now */
         return false;
     }
-    uint64_t index = (slot * round_.factor + round_.offset) & set.mask;
     uintptr_t task = tasks_set_key(&agent.layout, &set, index, source->is_weak);
     if (task)
         visit_task(visit, source, task);
@@ -331,8 +383,10 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     if (!awaits_begin())
         return;
     count_lists(now_ns, before_ns + budget_ns / COUNT_PART);
-    for (unsigned i = 0; i < loops_used(); i++)
+    for (unsigned i = 0; i < loops_used(); i++) {
         lists_resume(&loops_at(i)->visiting);
+        loops_at(i)->is_waited_for = false;
+    }
     if (!round_.count)
         begin_round(now_ns - since_ns);
     count_tasks();
