@@ -27,8 +27,9 @@ void awaits_name(uint32_t place, uintptr_t text, uint64_t number);
 
 /* Each sighting since the last call stands for so much time of a task; is_exact: all were seen. */
 void awaits_weigh(double each_us, bool is_exact);
-/* Peaks, within a round: each task that was seen in it stands for so many.  And at its end: fewer
- * than one where tasks came and went meanwhile. */
+/* Peaks, within a round: each task that was seen in it stands for so many.  Of places with few of
+ * them that says little: theirs are known when the round ends.  Then each may stand for less than
+ * one, where tasks came and went meanwhile. */
 void awaits_raise(double scale);
 void awaits_end_round(uint64_t round_us, double scale);
 
