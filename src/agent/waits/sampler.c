@@ -24,8 +24,8 @@ enum {
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
     COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
-    AHEAD_NS = 4000000,       /* and so much at once, as at the start; */
-    COUNT_MOST_NS = 1000000,  /* a pass that makes the arena larger, say, counts as so much; */
+    AHEAD_NS = 3000000,       /* and so much at once, as at the start; */
+    COUNT_MOST_NS = 2000000,  /* a pass that makes the arena larger, say, counts as so much; */
     PAUSE_MAX_NS = 350000000, /* but waits are looked at three times a second at least */
     SMOOTHING = 4,            /* passes, over which it makes up for what it used too much */
     STACK_BYTES = 64 * 1024,
