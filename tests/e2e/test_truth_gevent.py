@@ -1,5 +1,7 @@
 """Greenlets wait on the lines, and for the times, that the program measured."""
 
+import pytest
+
 import awaits
 from awaits import assert_bursty, assert_near, suspended
 from conftest import with_packages
@@ -19,3 +21,32 @@ def test_gevent(scalene, package_python):
 @with_packages("gevent")
 def test_computing_greenlet_does_not_wait(scalene, package_python):
     assert suspended(awaits.run(scalene, package_python, "gevent_mix.py").marked["cpu"]) == 0
+
+
+@with_packages("gevent")
+def test_hubs_in_two_threads(scalene, package_python):
+    run = awaits.run(scalene, package_python, "gevent_hubs.py")
+    for mark in ("free", "blocked_wait", "callback"):
+        # A hub is known from its first poll on, which comes after the first nap.
+        seconds, first = run.section(mark)["seconds"], 0.06 * run.section(mark)["times"]
+        assert seconds - first <= suspended(run.marked[mark]) + awaits.edges(run.truth["wall"]) * seconds
+        assert suspended(run.marked[mark]) <= (1 + awaits.edges(run.truth["wall"])) * seconds
+    assert run.profile["async"]["loops"] == 3
+
+
+@with_packages("gevent")
+def test_joined_greenlets(scalene, package_python):
+    entry = awaits.run(scalene, package_python, "gevent_hubs.py").marked["join"]
+    assert entry["async_join_sec"] > 0
+    assert entry["async_await_sec"] == 0
+
+
+@with_packages("gevent")
+def test_blocked_hub(scalene, package_python):
+    run = awaits.run(scalene, package_python, "gevent_hubs.py")
+    nap = run.section("nap")
+    # Again, the first is not seen.
+    known = nap["seconds"] * (nap["times"] - 1) / nap["times"]
+    assert run.marked["nap"]["async_blocked_sec"] == pytest.approx(known, rel=0.05)
+    for mark in ("free", "blocked_wait", "alone"):
+        assert run.marked[mark]["async_blocked_sec"] <= 0.03, mark

@@ -219,7 +219,7 @@ static bool is_inside(const struct loop *loop, uint32_t node)
     uint32_t code = atomic_load(&loop->base_code);
     int32_t at = atomic_load(&loop->base_at);
     if (atomic_load(&loop->kind) == REGISTRY_GEVENT)
-        return loop->is_waited_for;
+        return loop->suspended > (loop->was_polling ? 1 : 0);
     if (!code || !node)
         return true;
     while (node) {

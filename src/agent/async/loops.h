@@ -57,7 +57,8 @@ struct loop {
     uint32_t open_node; /* last seen here; 0: nowhere yet */
     struct awaits_stretch open;
     uint64_t unplaced_ns; /* of short stretches that nobody saw */
-    bool is_waited_for;   /* gevent's: a greenlet was suspended when last looked at (visits.c) */
+    uint32_t suspended;   /* gevent's: greenlets when last looked at (visits.c), */
+    bool was_polling;     /* none being left to run then */
     /* Of tasks in a list (visits.c). */
     struct list_walk visiting, counting;
     uint64_t list_length, counted_ns; /* and when that was counted; 0: not yet */

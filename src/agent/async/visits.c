@@ -257,7 +257,8 @@ static void visit_greenlet(struct visit *visit, uintptr_t address)
         return;
     }
     visit->tasks++;
-    loop->is_waited_for = true;
+    loop->suspended++;
+    loop->was_polling = atomic_load(&loop->turn) & 1;
     see(visit, loop, PY_TASK_WAITS, &walk);
 }
 
@@ -385,7 +386,7 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     count_lists(now_ns, before_ns + budget_ns / COUNT_PART);
     for (unsigned i = 0; i < loops_used(); i++) {
         lists_resume(&loops_at(i)->visiting);
-        loops_at(i)->is_waited_for = false;
+        loops_at(i)->suspended = 0;
     }
     if (!round_.count)
         begin_round(now_ns - since_ns);
