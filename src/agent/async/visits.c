@@ -12,10 +12,12 @@ enum {
     MOST_NS = 2000000,   /* and no more at once */
     SLOTS_A_CLOCK = 16,  /* between two looks at the clock */
     COUNTS_A_CLOCK = 64, /* the same while tasks are only counted */
-    LOOKS_LEAST = 32,    /* tasks that are looked at in any case */
+    LOOKS_LEAST = 32,    /* tasks that are looked at in any case, */
+    SLOTS_LEAST = 1024,  /* unless there are so many slots without */
     MANY = 1000,         /* from so many on, peaks are estimated before a round ends */
     SOURCES_MAX = LOOPS_MAX + 1,
-    LINK_PREV = 8, /* of a list's links: next, prev */
+    LINK_PREV = 8,       /* of a list's links: next, prev */
+    LINKS_MAX = 1 << 24, /* of a list whose length is not known */
     CROWD_PACE_NS = 100000000,
     CROWD_POINTS = 128, /* after which the pace doubles */
 };
@@ -32,23 +34,35 @@ struct source {
 static struct {
     struct source sources[SOURCES_MAX];
     unsigned count, current;
-    uint64_t cursor; /* slots visited of the current source */
+    uint64_t visited, cursor; /* slots, of all sources and of the current one */
     uint32_t factor, offset, random;
     uint64_t began_ns;
     uint64_t found, tasks; /* objects that are tasks; of them not finished */
 } round_;
 
-/* One pass. */
+/* One pass.  It is exact if it is a round: each task was visited once. */
 struct visit {
     uint64_t deadline_ns;
-    uint64_t slots, most; /* visited, and the most there are to visit */
+    uint64_t slots;       /* visited */
     uint64_t found, used; /* tasks that were found in them, and that there are */
     uint64_t tasks, ready, looks, rejected;
+    bool is_exact;
 };
+
+static uint64_t unseen_ns; /* time of passes that found no task, though there are some */
 
 static struct py_frame chain[PY_FRAMES_MAX];
 
 /* ---- sources ---- */
+
+/* A list is walked from its beginning again. */
+static void rewind_list(struct loop *loop)
+{
+    loop->list_next = 0;
+    loop->list_seen = 0;
+    for (int i = 0; i < LOOP_ANCHORS; i++)
+        loop->list_anchors[i] = 0;
+}
 
 static void measure(struct source *source)
 {
@@ -79,16 +93,20 @@ static uint32_t next_random(void)
 
 static void begin_source(void)
 {
+    struct source *source = &round_.sources[round_.current];
     round_.cursor = 0;
     round_.factor = next_random() << 1 | 1; /* odd: every slot comes once */
     round_.offset = next_random();
+    measure(source);
+    if (!source->set)
+        rewind_list(source->loop);
 }
 
 static void begin_round(uint64_t now_ns)
 {
     bool has_asyncio = false;
     round_.count = round_.current = 0;
-    round_.found = round_.tasks = 0;
+    round_.visited = round_.found = round_.tasks = 0;
     round_.began_ns = now_ns;
     for (unsigned i = 0; i < loops_used(); i++) {
         struct loop *loop = loops_at(i);
@@ -103,7 +121,8 @@ static void begin_round(uint64_t now_ns)
     }
     if (has_asyncio && registry.tasks)
         add_source(NULL, registry.tasks, true);
-    begin_source();
+    if (round_.count)
+        begin_source();
 }
 
 /* ---- lists, which can only be walked ---- */
@@ -121,13 +140,6 @@ static bool is_linked(uintptr_t link)
     return previous && !bad && guard_ptr(previous, &bad) == link && !bad;
 }
 
-/* From the beginning again. */
-static void rewind_list(struct loop *loop)
-{
-    loop->list_next = 0;
-    loop->list_seen = 0;
-}
-
 /* Where to go on: at the next one, or if that is gone, a little before. */
 static void find_link(struct loop *loop)
 {
@@ -141,6 +153,12 @@ static void find_link(struct loop *loop)
         rewind_list(loop);
 }
 
+/* A link that is used again may be of another list, which never comes to our list's head. */
+static bool is_astray(const struct loop *loop)
+{
+    return loop->list_seen > (loop->list_length ? 2 * loop->list_length + MANY : LINKS_MAX);
+}
+
 /* The next link, 0: there is none, or the list changes just now.  After the last one, list_next is
  * 0. */
 static uintptr_t next_link(struct loop *loop)
@@ -149,8 +167,9 @@ static uintptr_t next_link(struct loop *loop)
     uintptr_t head = list_head(loop);
     uintptr_t link = loop->list_next ? loop->list_next : guard_ptr(head, &bad);
     uintptr_t next = bad || !link ? 0 : guard_ptr(link, &bad);
-    if (bad || !next || guard_ptr(next + LINK_PREV, &bad) != link || bad || link == head) {
-        if (link == head)
+    bool is_lost = link == head || is_astray(loop);
+    if (bad || !next || guard_ptr(next + LINK_PREV, &bad) != link || bad || is_lost) {
+        if (is_lost)
             loop->list_length = 0;
         rewind_list(loop);
         return 0;
@@ -168,10 +187,12 @@ static uintptr_t next_link(struct loop *loop)
 /* How long a list is must be known before its tasks can be weighed. */
 static void count_lists(const struct visit *visit)
 {
-    for (unsigned i = 0; !registry.tasks && i < loops_used(); i++) {
+    if (!registry_ready(REGISTRY_ASYNCIO) || registry.tasks)
+        return;
+    for (unsigned i = 0; i < loops_used(); i++) {
         struct loop *loop = loops_at(i);
         if (!loops_is_running(loop) || loop->list_length ||
-            atomic_load(&loop->kind) != REGISTRY_ASYNCIO || !registry_ready(REGISTRY_ASYNCIO))
+            atomic_load(&loop->kind) != REGISTRY_ASYNCIO)
             continue;
         find_link(loop);
         for (unsigned n = 1; next_link(loop) && loop->list_next; n++)
@@ -278,10 +299,14 @@ static bool visit_slot(struct visit *visit, const struct source *source)
         uintptr_t link = next_link(source->loop);
         if (link)
             visit_task(visit, source, link - (uintptr_t)agent.layout.futures.node);
+        else if (source->loop->list_length) /* it is not empty, but changes just now */
+            visit->is_exact = false;
         return source->loop->list_next != 0;
     }
-    if (!tasks_set(&agent.layout, source->set, &set) || set.mask + 1 != source->size)
+    if (!tasks_set(&agent.layout, source->set, &set) || set.mask + 1 != source->size) {
+        visit->is_exact = false;
         return false; /* it has another table now */
+    }
     uint64_t index = (round_.cursor++ * round_.factor + round_.offset) & set.mask;
     uintptr_t task = tasks_set_key(&agent.layout, &set, index, source->is_weak);
     if (task)
@@ -289,19 +314,19 @@ static bool visit_slot(struct visit *visit, const struct source *source)
     return round_.cursor < source->size;
 }
 
-static void count_slots(struct visit *visit)
+static void count_tasks(struct visit *visit)
 {
     for (unsigned i = 0; i < round_.count; i++) {
-        measure(&round_.sources[i]);
-        visit->most += round_.sources[i].size;
-        visit->used += round_.sources[i].used;
+        struct source now = round_.sources[i];
+        measure(&now);
+        visit->used += now.used;
     }
 }
 
-/* So many there are for each one that was found. */
+/* So many there are for each one that was found; less than one, if some were found twice. */
 static double scale_of(uint64_t used, uint64_t found)
 {
-    return used > found ? (double)used / (double)found : 1;
+    return used ? (double)used / (double)found : 1;
 }
 
 static void raise_peak(double tasks)
@@ -318,23 +343,32 @@ static void end_round(uint64_t now_ns)
     begin_round(now_ns);
 }
 
+/* Up to the end of a round that began in this pass. */
 static void visit_slots(struct visit *visit, uint64_t now_ns)
 {
-    while (visit->slots < visit->most && round_.count) {
+    bool is_whole = !round_.visited;
+    visit->is_exact = is_whole;
+    while (round_.count) {
         uint64_t found = visit->found, tasks = visit->tasks;
         bool has_more = visit_slot(visit, &round_.sources[round_.current]);
         visit->slots++;
+        round_.visited++;
         round_.found += visit->found - found;
         round_.tasks += visit->tasks - tasks;
         if (!has_more && ++round_.current == round_.count) {
             end_round(now_ns);
+            if (is_whole)
+                return;
+            is_whole = true;
         } else if (!has_more) {
             begin_source();
         }
-        if (visit->slots % SLOTS_A_CLOCK == 0 && visit->looks >= LOOKS_LEAST &&
+        if (visit->slots % SLOTS_A_CLOCK == 0 &&
+            (visit->looks >= LOOKS_LEAST || visit->slots >= SLOTS_LEAST) &&
             os_mono_ns() > visit->deadline_ns)
-            return;
+            break;
     }
+    visit->is_exact = false;
 }
 
 static void note_crowd(const struct visit *visit, double scale, uint64_t now_ns)
@@ -370,13 +404,17 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
         find_link(loops_at(i));
     if (!round_.count)
         begin_round(now_ns - since_ns);
-    count_slots(&visit);
+    else if (!round_.visited)
+        begin_round(round_.began_ns); /* loops may have come or gone */
+    count_tasks(&visit);
     visit_slots(&visit, now_ns);
     if (visit.found) {
-        bool is_exact = visit.slots >= visit.most;
-        double scale = is_exact ? 1 : scale_of(visit.used, visit.found);
-        awaits_weigh((double)since_ns / 1000 * scale, is_exact);
+        double scale = visit.is_exact ? 1 : scale_of(visit.used, visit.found);
+        awaits_weigh((double)(since_ns + unseen_ns) / 1000 * scale, visit.is_exact);
         note_crowd(&visit, scale, now_ns);
+        unseen_ns = 0;
+    } else if (visit.used && !visit.is_exact) {
+        unseen_ns += since_ns;
     }
     if (round_.found >= MANY) {
         awaits_raise(scale_of(visit.used, round_.found));
@@ -390,4 +428,6 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
 void visits_reset(void)
 {
     round_.count = 0;
+    unseen_ns = 0;
+    awaits_end_round(0);
 }
