@@ -5,6 +5,7 @@
  *
  *   handler_cost DEPTH SAMPLES
  */
+#include "agent/async/loops.h"
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "agent/cpu/tick.h"
@@ -30,6 +31,12 @@ void runners_ran(uint32_t node, bool is_native, uint64_t ns)
     (void)node;
     (void)is_native;
     (void)ns;
+}
+
+void loops_see(struct thread *thread, uint32_t node)
+{
+    (void)thread;
+    (void)node;
 }
 
 void forks_check(void)

@@ -199,7 +199,7 @@ if check build-tsan build -t threaded_tests build-tsan -Dtests=true -Dwerror=fal
     unit_tests unit-tsan build-tsan --suite threads
 fi
 # What is measured has the machine to itself; the rest runs on all processors.
-measured=(tests/e2e/test_{truth_*,allocators,forks,leaks,processes,stress,tools}.py)
+measured=(tests/e2e/test_{truth_*,allocators,forks,leaks,processes,stress*,tools}.py)
 e2e_tests e2e -n "$jobs" --dist loadfile "${measured[@]/#/--ignore=}" tests/e2e
 e2e_tests e2e-measured "${measured[@]}"
 if check build-checked build -t agents build-checked -Dtests=false -Dwerror=true \

@@ -154,6 +154,7 @@ static struct report_config report_config(const struct run *run)
         .profile_system_libraries = options->profile_system_libraries,
         .cpu_percent_threshold = options->cpu_percent_threshold,
         .stacks = options->stacks,
+        .async_profile = options->async_profile,
         .memory = options->memory,
         .leaks = options->leak_detector,
         .malloc_threshold = (uint64_t)options->malloc_threshold,

@@ -4,9 +4,11 @@
 #include "py/code.h"
 
 enum {
-    CHAIN_MAX = 64,
+    CHAIN_MAX = 64,   /* frames of a chain that are kept, */
+    LINKS_MAX = 1024, /* and that are followed: more is garbage, or a circle */
     BASES_MAX = 16,
-    STACK_MAX = 10000, /* values on a frame's stack: more is garbage */
+    STACK_MAX = 10000,   /* values on a frame's stack: more is garbage */
+    SLOTS_MAX = 1 << 28, /* the same of a set's table */
     ENTRY_BYTES = 2 * sizeof(uintptr_t),
     RESUMES_AWAIT = 2, /* the least argument of RESUME behind an await */
     DIGIT_BITS = 30,   /* of an integer; */
@@ -64,6 +66,12 @@ bool tasks_is_a(const struct py_layout *l, uintptr_t object, uintptr_t type)
         base = type_field(l, base, TYPE_BASE);
     }
     return false;
+}
+
+/* There may be no such type, and what cannot be read has none. */
+static bool is_type(uintptr_t type, uintptr_t expected)
+{
+    return type && type == expected;
 }
 
 /* Words of the description. */
@@ -127,7 +135,8 @@ bool tasks_read(const struct py_layout *l, const struct py_task_types *types, ui
     bool is_future = out->waiter && tasks_is_a(l, out->waiter, types->future);
     if (!out->waiter || (is_future && guard_u32(out->waiter + (uintptr_t)at->state, &bad)))
         out->state = PY_TASK_READY;
-    else if (type_of(l, out->waiter) == types->gathering || tasks_is_a(l, out->waiter, types->task))
+    else if (is_type(type_of(l, out->waiter), types->gathering) ||
+             tasks_is_a(l, out->waiter, types->task))
         out->state = PY_TASK_WAITS_FOR_TASK;
     else
         out->state = PY_TASK_WAITS;
@@ -243,32 +252,41 @@ static bool read_link(const struct py_layout *l, const struct py_task_types *typ
     return link->state != STATE_UNREADABLE;
 }
 
+static void reverse(struct py_frame *frames, uint32_t count)
+{
+    for (uint32_t i = 0; i < count / 2; i++) {
+        struct py_frame first = frames[i];
+        frames[i] = frames[count - 1 - i];
+        frames[count - 1 - i] = first;
+    }
+}
+
+/* Of a long chain the inner end is kept: there it waits. */
 bool tasks_chain(const struct py_layout *l, const struct py_task_types *types, uintptr_t coroutine,
                  struct py_frame *frames, struct py_walk *walk, bool *runs, bool *has_begun)
 {
+    uint32_t links = 0;
     *walk = (struct py_walk){0};
     *runs = false;
     *has_begun = true;
-    for (uintptr_t at = behind(l, types, coroutine); at;) {
+    for (uintptr_t at = behind(l, types, coroutine); at && links < LINKS_MAX;) {
         struct link link;
         if (!read_link(l, types, at, &link))
             return false;
-        if (walk->count == CHAIN_MAX) {
-            walk->truncated = true;
-            break;
-        }
-        if (link.state == STATE_CREATED && !walk->count)
+        if (link.state == STATE_CREATED && !links)
             *has_begun = false;
         *runs |= link.state == STATE_RUNS;
-        frames[walk->count++] = link.frame;
+        frames[links++ % CHAIN_MAX] = link.frame;
         at = link.awaited;
     }
-    for (uint32_t i = 0; i < walk->count / 2; i++) {
-        struct py_frame outer = frames[i];
-        frames[i] = frames[walk->count - 1 - i];
-        frames[walk->count - 1 - i] = outer;
-    }
-    return walk->count != 0;
+    if (!links)
+        return false;
+    walk->truncated = links > CHAIN_MAX;
+    walk->count = walk->truncated ? CHAIN_MAX : links;
+    uint32_t last = (links - 1) % CHAIN_MAX + 1; /* behind it are the outermost that are left */
+    reverse(frames, last);
+    reverse(frames + last, walk->count - last);
+    return true;
 }
 
 uintptr_t tasks_awaited(const struct py_layout *l, const struct py_task_types *types,
@@ -315,7 +333,8 @@ bool tasks_set(const struct py_layout *l, uintptr_t set, struct py_set *out)
         .mask = guard_u64(at + MASK, &bad),
         .table = guard_ptr(at + TABLE, &bad),
     };
-    return !bad && out->table && !(out->mask & (out->mask + 1)) && out->used <= out->mask;
+    return !bad && out->table && out->mask < SLOTS_MAX && !(out->mask & (out->mask + 1)) &&
+           out->used <= out->mask;
 }
 
 uintptr_t tasks_set_key(const struct py_layout *l, const struct py_set *set, uint64_t index,

@@ -22,7 +22,6 @@ struct py_task_types {
 
 enum py_task_state {
     PY_TASK_ENDED,
-    PY_TASK_RUNS,
     PY_TASK_READY,
     PY_TASK_WAITS,          /* for something that is no task */
     PY_TASK_WAITS_FOR_TASK, /* or several */
@@ -68,9 +67,9 @@ bool tasks_read_slots(const struct py_layout *layout, const struct py_task_types
                       const struct py_slots *slots, uintptr_t task, struct py_task *out);
 
 /*
- * The chain that begins with a coroutine, innermost frame first as frames_walk() gives it.  False:
- * it cannot be read, or is no coroutine of Python's.  *runs: one of its frames is being executed;
- * *has_begun: not so before its first step.
+ * The chain that begins with a coroutine, innermost frame first as frames_walk() gives it, but 64
+ * at most.  False: it cannot be read, or is no coroutine of Python's.  *runs: one of its frames is
+ * being executed; *has_begun: not so before its first step.
  */
 bool tasks_chain(const struct py_layout *layout, const struct py_task_types *types,
                  uintptr_t coroutine, struct py_frame *frames, struct py_walk *walk, bool *runs,

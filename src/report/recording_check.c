@@ -216,7 +216,9 @@ static bool is_await_good(const struct check *check, void *record)
 
 static bool is_place_good(const struct check *check, void *record)
 {
-    const struct wire_place *place = record;
+    struct wire_place *place = record;
+    for (int i = 0; i < WIRE_PARTS_MAX; i++)
+        settle_reference(check->recording, WIRE_PLACE, &place->parts[i].place);
     return atomic_load(&place->code) < recording_count(check->recording, WIRE_CODE) &&
            ns_of(&place->present_us) <= check->time_max_ns &&
            ns_of(&place->longest_us) <= (double)check->moment_max_ns &&

@@ -14,6 +14,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static double sec_of(uint64_t us)
 {
@@ -87,6 +88,32 @@ static void add_awaits(struct report *report, const struct recording *recording,
     }
 }
 
+static void see_longest(struct profile_async *async, uint64_t us)
+{
+    profile_async_add(async, &(struct profile_async){.blocked_longest_sec = sec_of(us)});
+}
+
+/* The longest stretch that a place led: what each line, and function, had of it. */
+static void add_stretch(struct charge *charge, const struct wire_place *led,
+                        const struct charge_place *place_of)
+{
+    for (int i = 0; i < WIRE_PARTS_MAX; i++) {
+        struct charge_place at = place_of[led->parts[i].place];
+        uint64_t line_us = 0, function_us = 0;
+        for (int k = 0; k < WIRE_PARTS_MAX; k++) {
+            struct charge_place other = place_of[led->parts[k].place];
+            line_us += other.line == at.line ? led->parts[k].us : 0;
+            function_us += other.function == at.function ? led->parts[k].us : 0;
+        }
+        if (!at.line)
+            continue;
+        see_longest(&charge->lines[at.line - 1].async, line_us);
+        see_longest(&charge->files[charge->lines[at.line - 1].file].async, line_us);
+        if (at.function)
+            see_longest(&charge->functions[at.function - 1].async, function_us);
+    }
+}
+
 static void add_places(struct report *report, const struct recording *recording,
                        const struct charge_place *place_of)
 {
@@ -97,9 +124,9 @@ static void add_places(struct report *report, const struct recording *recording,
         const struct profile_async async = {
             .present_sec = sec_of(atomic_load(&place->present_us)),
             .peak = (double)atomic_load(&place->peak),
-            .blocked_longest_sec = sec_of(atomic_load(&place->longest_us)),
         };
         add_at(&report->charge, place_of[id], &async);
+        add_stretch(&report->charge, place, place_of);
     }
 }
 
@@ -185,6 +212,31 @@ void report_async_finish(struct report *report)
         profile->loops.longest_line = line->line;
     }
     report_crowd_finish(&report->async.crowd, report->first_mono_ns, profile);
+}
+
+struct by_text {
+    const char *text;
+    str_id id;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(((const struct by_text *)a)->text, ((const struct by_text *)b)->text);
+}
+
+void report_async_names(struct profile *profile, const struct charge_names *from,
+                        struct profile_async *async)
+{
+    struct by_text names[PROFILE_TASK_NAMES_MAX] = {{0}};
+    if (!from->count)
+        return;
+    async->name_count = from->count;
+    async->names = pool_alloc(&profile->pool, from->count * sizeof *async->names);
+    for (uint32_t i = 0; i < from->count; i++)
+        names[i] = (struct by_text){profile_str(profile, from->items[i]), from->items[i]};
+    qsort(names, from->count, sizeof *names, compare_texts);
+    for (uint32_t i = 0; i < from->count; i++)
+        async->names[i] = names[i].id;
 }
 
 void report_async_copy(struct report *to, const struct report *from)

@@ -109,7 +109,8 @@ void report_crowd_add(struct report_crowd *crowd, const struct recording *record
             raise_to(&own, start_ns + last->at_ns, start_ns + point->at_ns, last->tasks);
         last = point;
     }
-    raise_to(&own, start_ns + last->at_ns, 0, last->tasks);
+    if (last)
+        raise_to(&own, start_ns + last->at_ns, 0, last->tasks);
     add_up(crowd, &own);
     free(own.tasks);
 }

@@ -243,29 +243,6 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-struct by_text {
-    const char *text;
-    str_id id;
-};
-
-static int compare_texts(const void *a, const void *b)
-{
-    return strcmp(((const struct by_text *)a)->text, ((const struct by_text *)b)->text);
-}
-
-static void fill_names(struct profile *profile, const struct charge_names *from,
-                       struct profile_async *async)
-{
-    struct by_text names[PROFILE_TASK_NAMES_MAX];
-    async->name_count = from->count;
-    async->names = pool_alloc(&profile->pool, from->count * sizeof *async->names);
-    for (uint32_t i = 0; i < from->count; i++)
-        names[i] = (struct by_text){profile_str(profile, from->items[i]), from->items[i]};
-    qsort(names, from->count, sizeof *names, compare_texts);
-    for (uint32_t i = 0; i < from->count; i++)
-        async->names[i] = names[i].id;
-}
-
 static void fill_times(struct report *report, const uint32_t *out_of)
 {
     struct profile *profile = report->profile;
@@ -278,7 +255,7 @@ static void fill_times(struct report *report, const uint32_t *out_of)
         line->time = from->time;
         line->memory = from->memory;
         line->async = from->async;
-        fill_names(profile, &from->names, &line->async);
+        report_async_names(profile, &from->names, &line->async);
         finish_line(profile, line);
         line->stamp_count = from->stamps.count;
         line->stamps = pool_alloc(&profile->pool, from->stamps.count * sizeof *line->stamps);
@@ -336,7 +313,7 @@ static void fill_functions(struct report *report, const uint32_t *out_of)
             .is_coroutine = is_coroutine_function(
                 &sources_get(&report->sources, file->name)->structure, from->first_line),
         };
-        fill_names(profile, &from->names, &function->async);
+        report_async_names(profile, &from->names, &function->async);
         finish_line(profile, function);
     }
     for (uint32_t i = 0; i < profile->file_count; i++)

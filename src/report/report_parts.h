@@ -171,6 +171,9 @@ void report_frames(const struct charge *charge, uint32_t node_id, struct profile
 void report_async_add(struct report *report, const struct recording *recording,
                       const struct charge_ids *ids);
 void report_async_finish(struct report *report);
+/* Fills names in, sorted. */
+void report_async_names(struct profile *profile, const struct charge_names *from,
+                        struct profile_async *async);
 void report_async_copy(struct report *to, const struct report *from);
 void report_async_release(struct report *report);
 

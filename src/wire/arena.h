@@ -340,18 +340,29 @@ struct wire_await {
 };
 _Static_assert(sizeof(struct wire_await) == 48, "wire_await");
 
-/* An instruction of a traced file, the innermost one of their stacks, at which tasks wait or that
- * blocks a loop. */
+/* A share of a stretch in which a loop was blocked.  It saturates: 71 minutes. */
+struct wire_part {
+    uint32_t place; /* 0: unused */
+    uint32_t us;
+};
+enum { WIRE_PARTS_MAX = 6 };
+
+/*
+ * An instruction of a traced file, the innermost one of their stacks, at which tasks wait or that
+ * blocks a loop.  A line has several instructions, and which of them are one line is known when the
+ * file is read: so the longest stretch, of those in which most of the time was spent here, is told
+ * with all its parts.
+ */
 struct wire_place {
     _Atomic uint32_t code;       /* stored last; 0: not published */
     int32_t at;                  /* as in wire_node */
     _Atomic uint64_t present_us; /* time in which at least one task waited (WAITS, TASKS) here */
-    _Atomic uint64_t longest_us; /* that it blocked a loop at a stretch */
+    _Atomic uint64_t longest_us; /* that stretch */
     _Atomic uint32_t peak;       /* tasks that waited here at once */
     _Atomic uint32_t names;      /* of tasks, that are kept: WIRE_NAMES_OF_PLACE_MAX at most */
-    uint64_t reserved;
+    struct wire_part parts[WIRE_PARTS_MAX]; /* of that stretch, largest first */
 };
-_Static_assert(sizeof(struct wire_place) == 40, "wire_place");
+_Static_assert(sizeof(struct wire_place) == 80, "wire_place");
 
 /* The name of a task that waited at a place. */
 struct wire_name {

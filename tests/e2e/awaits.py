@@ -19,8 +19,8 @@ import truth
 PROGRAMS = Path(__file__).resolve().parent / "programs_async"
 
 SECONDS = ["async_await_sec", "async_join_sec", "async_ready_sec", "async_blocked_sec"]
-SUMS = SECONDS + ["async_blocked_count", "n_async_await_percent", "n_async_concurrency_mean"]
-MOSTS = ["async_blocked_longest_sec", "n_async_concurrency_peak"]
+SUMS = SECONDS + ["async_half_width_sec", "async_blocked_count", "n_async_await_percent"]
+MOSTS = ["async_blocked_longest_sec", "n_async_concurrency_mean", "n_async_concurrency_peak"]
 
 # Between two looks at the tasks, if somebody runs.  With nobody running, looks are further apart, but
 # then nothing changes either.
@@ -72,9 +72,10 @@ def marks(name):
     return list(dict.fromkeys(truth.MARK.findall((PROGRAMS / name).read_text())))
 
 
-def assert_near(entry, section, tolerance):
+def assert_near(run, mark, tolerance):
     """The line was suspended for as long as the program says, give or take a share of that."""
-    assert suspended(entry) == pytest.approx(section["seconds"], rel=tolerance)
+    measured, true = suspended(run.marked[mark]), run.section(mark)["seconds"]
+    assert measured == pytest.approx(true, rel=tolerance), "%s: %.3f of %.3f s" % (mark, measured, true)
 
 
 def edges(wall):
@@ -89,7 +90,8 @@ def assert_bursty(run, mark, tasks=1, wall=None):
     wall = wall or run.truth["wall"]
     seconds = run.section(mark)["seconds"]
     slack = 4 * truth.standard_error(seconds / (tasks * wall), wall / PASS_SEC) * tasks * wall
-    assert suspended(run.marked[mark]) == pytest.approx(seconds, abs=slack)
+    measured = suspended(run.marked[mark])
+    assert measured == pytest.approx(seconds, abs=slack), "%s: %.3f of %.3f s" % (mark, measured, seconds)
 
 
 def launch(scalene, python, name, *words, flags=(), options=(), env=None, status=0, timeout=120):

@@ -94,6 +94,14 @@ def test_disable_jit(inert, program):
     assert inert("prog.py").stdout == "None None\n"
 
 
+def test_agents_are_told_to_leave_event_loops_alone(inert, program):
+    program("import os, struct\n"
+            "page = open(os.path.join(os.environ['SCALENE_SESSION'], 'control'), 'rb').read(16)\n"
+            "print(struct.unpack_from('=I', page, 12)[0] >> 2 & 1)  # WIRE_FLAG_NO_ASYNC\n")
+    assert inert("--no-async", "prog.py").stdout == "1\n"
+    assert inert("prog.py").stdout == "0\n"
+
+
 @pytest.mark.parametrize(
     "text, status",
     [("", 0), ("import sys; sys.exit()", 0), ("import sys; sys.exit(3)", 3),

@@ -48,12 +48,9 @@ def assert_right_lines(run):
         if abs(suspended(run.marked[mark]) - section["seconds"]) > 0.15 * section["seconds"]
     }
     assert wrong == {}
-    elsewhere = {
-        line["lineno"]: suspended(awaits.together([line]))
-        for line in run.lines()
-        if not truth.MARK.search(line["line"])
-    }
-    assert max(elsewhere.values(), default=0) < 0.05
+    # Tasks that are made and not begun do not wait, but are ready.
+    elsewhere = awaits.together([line for line in run.lines() if not truth.MARK.search(line["line"])])
+    assert elsewhere["async_await_sec"] + elsewhere["async_join_sec"] < 0.05
 
 
 def test_shapes(shapes):
@@ -106,9 +103,8 @@ def test_shapes_in_debug_mode(scalene, python, flags, env):
 
 @pytest.mark.parametrize("mark", STEADY)
 def test_steady_line(mix, mark):
-    entry = mix.marked[mark]
-    assert_near(entry, mix.section(mark), 0.03)
-    assert entry["async_join_sec"] == 0
+    assert_near(mix, mark, 0.03)
+    assert mix.marked[mark]["async_join_sec"] == 0
 
 
 def test_bursty_line(mix):
@@ -119,9 +115,9 @@ def test_lines_that_wait_for_tasks(mix):
     joins = ["fan_join", "all"]
     if mix.truth["has_groups"]:
         joins.append("group_join")
-        assert_near(mix.marked["group"], mix.section("group"), 0.03)
+        assert_near(mix, "group", 0.03)
     for mark in joins:
-        assert_near(mix.marked[mark], mix.section(mark), 0.03)
+        assert_near(mix, mark, 0.05)
         assert mix.marked[mark]["async_await_sec"] == 0
 
 
@@ -130,7 +126,7 @@ def test_wait_for(mix):
     entry = mix.marked["timed_out"]
     assert entry["async_await_sec"] == 0
     if entry["async_join_sec"]:
-        assert_near(entry, mix.section("timed_out"), 0.03)
+        assert_near(mix, "timed_out", 0.05)
 
 
 def test_computing_is_no_waiting(mix):
@@ -163,9 +159,9 @@ def test_loop(mix):
     figures = mix.profile["async"]
     assert figures["loops"] == 1
     assert figures["idle_sec"] + figures["busy_sec"] == pytest.approx(mix.section("all")["seconds"], rel=0.03)
-    # Its main task, nine coroutines and some of their tasks, five that are fast, a fan or two.
-    least = 1 + 9 + 5 + 10 * (1 + mix.truth["has_groups"])
-    assert least <= figures["tasks_peak"] <= least + 6
+    # Its main task, nine coroutines, five that are fast, a fan or two, and some that come and go.
+    least = 1 + 9 + 5 + 10 + 11 * mix.truth["has_groups"]
+    assert least <= figures["tasks_peak"] <= 1.15 * (least + 4)
     crowd = [count for _, count in figures["tasks"]]
     assert max(crowd) <= figures["tasks_peak"]
     assert sorted(crowd)[len(crowd) // 2] == pytest.approx(figures["tasks_peak"], abs=4)
@@ -180,7 +176,7 @@ def test_loop_that_is_never_idle(scalene, python):
     run = awaits.run(scalene, python, "ready.py")
     entry = run.marked["turn"]
     # Two of three tasks wait at any time, whatever the moment of the look.
-    assert_near(entry, run.section("turn"), awaits.edges(run.truth["wall"]))
+    assert_near(run, "turn", awaits.edges(run.truth["wall"]))
     assert entry["async_ready_sec"] >= 0.98 * suspended(entry)
     assert suspended(run.marked["cpu"]) == 0
     assert run.profile["async"]["idle_sec"] <= 0.03 * run.truth["wall"]
@@ -195,21 +191,19 @@ def test_blocked(blocking, mark):
 
 
 def test_what_does_not_block(blocking):
-    # Most come back in time; of those that did not, the program knows.
-    assert blocking.marked["short"]["async_blocked_sec"] <= blocking.section("short")["long"] + 0.03
-    for mark in ("outside", "executor"):
-        assert blocking.marked[mark]["async_blocked_sec"] == 0, mark
-    assert blocking.marked["between"]["async_blocked_sec"] <= 0.03
-
-
-def blocked_by_truth(run, *marks):
-    return sum(run.section(mark)["long"] for mark in marks)
+    # Most come back in time.  Where one was kept from its processor for a while, the program knows.
+    assert blocking.marked["short"]["async_blocked_sec"] <= blocking.section("short")["late"] + 0.02
+    assert blocking.marked["outside"]["async_blocked_sec"] == 0
+    # A loop without a processor is blocked where it stands.
+    for mark in ("between", "executor"):
+        assert blocking.marked[mark]["async_blocked_sec"] <= 0.03, mark
 
 
 def test_blocked_in_all(blocking):
     figures = blocking.profile["async"]
-    blocked = blocked_by_truth(blocking, "nap", "stretch", "long", "short")
-    assert figures["blocked_sec"] == pytest.approx(blocked, rel=0.05)
+    blocked = sum(blocking.section(mark)["seconds"] for mark in ("nap", "stretch", "long"))
+    late = blocking.section("short")["late"]
+    assert 0.95 * blocked <= figures["blocked_sec"] <= 1.05 * blocked + late
     assert figures["blocked_sec"] <= figures["busy_sec"]
     assert figures["longest_blocked_sec"] == pytest.approx(blocking.section("long")["longest"], rel=0.1)
     assert figures["longest_blocked_file"].endswith("blocking.py")
@@ -227,22 +221,28 @@ def test_two_loops(scalene, python):
     assert run.marked["nap"]["async_blocked_sec"] == pytest.approx(nap["seconds"], rel=0.05)
     assert run.profile["async"]["blocked_sec"] == pytest.approx(nap["seconds"], rel=0.05, abs=0.03)
     for mark in ("free", "steady", "blocked_wait"):
-        assert run.marked[mark]["async_blocked_sec"] <= 0.02, mark
+        assert run.marked[mark]["async_blocked_sec"] <= 0.05, mark
     for mark in ("free", "steady"):
-        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+        assert_near(run, mark, awaits.edges(run.truth["wall"]))
     assert_bursty(run, "blocked_wait")
 
 
 BIG, SINGLE = ["connection", "database"], ["once", "often", "producer", "consumer"]
 
 
-def assert_many(run, count, big, single):
-    """Not all tasks are looked at in a pass: lines with few of them are known by the number of rounds."""
+def assert_many(run, count, rare):
+    """Not all tasks are looked at in a pass, but all in a round of many: lines with few of them are known by the
+    number of rounds, and a task that is alone on its line to what the profile says of it."""
     for mark in BIG:
-        assert_near(run.marked[mark], run.section(mark), big)
+        assert_near(run, mark, 0.05)
+    assert_near(run, "rare", rare)
     for mark in SINGLE:
-        assert_near(run.marked[mark], run.section(mark), single)
-    assert run.profile["async"]["tasks_peak"] == pytest.approx(count, rel=0.05)
+        entry, true = run.marked[mark], run.section(mark)["seconds"]
+        assert suspended(entry) == pytest.approx(true, abs=entry["async_half_width_sec"] + 0.05 * true)
+        assert entry["n_async_concurrency_peak"] <= 2
+    measured = sum(suspended(run.marked[mark]) for mark in SINGLE)
+    assert measured == pytest.approx(sum(run.section(mark)["seconds"] for mark in SINGLE), rel=2 * rare)
+    assert run.profile["async"]["tasks_peak"] == pytest.approx(count, rel=0.15)
     connection = run.marked["connection"]
     assert connection["n_async_concurrency_peak"] == pytest.approx(0.9 * count, rel=0.15)
     assert connection["n_async_concurrency_peak"] <= run.profile["async"]["tasks_peak"]
@@ -252,13 +252,13 @@ def assert_many(run, count, big, single):
 
 @few_pythons
 def test_10000_tasks(scalene, python):
-    assert_many(awaits.run(scalene, python, "many.py", "10000", "12"), 10000, 0.05, 0.25)
+    assert_many(awaits.run(scalene, python, "many.py", "10000", "12"), 10000, 0.25)
 
 
 @few_pythons
 def test_500_tasks(scalene, python):
     """Too many for one pass, perhaps, but not for a few."""
-    assert_many(awaits.run(scalene, python, "many.py", "500", "3"), 500, 0.05, 0.1)
+    assert_many(awaits.run(scalene, python, "many.py", "500", "3"), 500, 0.1)
 
 
 @few_pythons

@@ -16,7 +16,7 @@ STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "generator"]
 def test_uvloop(scalene, package_python):
     run = awaits.run(scalene, package_python, "mix.py", "uvloop", "3")
     for mark in STEADY + ["cancelled", "canceller", "hang"]:
-        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+        assert_near(run, mark, awaits.edges(run.truth["wall"]))
     assert_bursty(run, "breather")
     assert suspended(run.marked["cpu"]) == 0
     assert run.marked["fan_join"]["async_join_sec"] > 0
@@ -38,7 +38,7 @@ def test_trio(scalene, package_python):
     run = awaits.run(scalene, package_python, "trio_mix.py")
     # What a task of trio's waits for at the end of a nursery are tasks, too.
     for mark in STEADY + ["timed_out", "event", "setter", "fan_join", "all"]:
-        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+        assert_near(run, mark, awaits.edges(run.truth["wall"]))
     assert_bursty(run, "breather")
     assert suspended(run.marked["cpu"]) == 0
     assert run.marked["fan"]["n_async_concurrency_peak"] == 10
@@ -51,7 +51,7 @@ def test_trio(scalene, package_python):
 def test_anyio(scalene, package_python, backend):
     run = awaits.run(scalene, package_python, "anyio_mix.py", backend)
     for mark in run.truth["sections"]:
-        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+        assert_near(run, mark, awaits.edges(run.truth["wall"]))
     assert run.marked["fan"]["n_async_concurrency_peak"] == 10
 
 
@@ -81,7 +81,7 @@ def test_fastapi(scalene, package_python):
     for mark in ("database", "cache"):
         assert_bursty(run, mark, tasks=10, wall=wall)
     # A second in which the process starts, in turns of the loop that nobody else asks for.
-    assert_near(run.marked["load"], run.section("load"), 0.06)
+    assert_near(run, "load", 0.06)
     assert_hottest(client, "get")
     assert 0.8 <= suspended(client.marked["get"]) / run.section("get")["seconds"] <= 1.05
     # uvicorn's own task sleeps in uvicorn's own code: it is nobody's line.

@@ -13,7 +13,7 @@ STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "event", "set
 def test_gevent(scalene, package_python):
     run = awaits.run(scalene, package_python, "gevent_mix.py")
     for mark in STEADY:
-        assert_near(run.marked[mark], run.section(mark), awaits.edges(run.truth["wall"]))
+        assert_near(run, mark, awaits.edges(run.truth["wall"]))
     assert_bursty(run, "breather")
     assert run.marked["fan"]["n_async_concurrency_peak"] == 10
 

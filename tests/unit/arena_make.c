@@ -154,11 +154,13 @@ void arena_make_await(struct arena_make *make, uint32_t node, enum wire_await_ki
 uint32_t arena_make_place(struct arena_make *make, uint32_t code, int line, uint64_t present_us,
                           uint32_t peak, uint64_t longest_us)
 {
+    uint32_t id = (uint32_t)(make->sections[WIRE_PLACE].len / sizeof(struct wire_place));
     struct wire_place place = {.code = code,
                                .at = at_line(make, code, line),
                                .present_us = present_us,
                                .longest_us = longest_us,
-                               .peak = peak};
+                               .peak = peak,
+                               .parts = {{id, (uint32_t)longest_us}}};
     return add(make, WIRE_PLACE, &place);
 }
 

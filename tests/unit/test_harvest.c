@@ -107,6 +107,12 @@ static void make_process(struct arena_make *make, pid_t pid, uint64_t start_ns, 
     uint32_t site = arena_make_site(make, first, WIRE_SITE_PYTHON, 0, MIB, MIB);
     arena_make_foot(make, 5 * MS, site, WIRE_FOOT_ALLOCATED, 1024, 1024);
     make->header.memory.peak_bytes = MIB;
+    arena_make_await(make, second, WIRE_AWAIT_WAITS, ms, (uint64_t)ms * 1000);
+    uint32_t place = arena_make_place(make, code, 20, 1000, ms, 0);
+    arena_make_name(make, place, "same", 0);
+    arena_make_name(make, place, NULL, ms);
+    arena_make_crowd(make, 20 * MS, ms);
+    make->header.async.loops = 1;
 }
 
 static void put(struct arena_make *make, pid_t pid, int image)

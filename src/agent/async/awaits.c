@@ -12,9 +12,9 @@ enum {
     AWAIT_ENTRIES = 2 * WIRE_AWAITS_MAX,
     PLACE_ENTRIES = 2 * WIRE_PLACES_MAX,
     PROBES_MAX = 64,
-    FEW = 30,          /* sightings: fewer tell little about how many there are */
     QUIET_NAMES = 256, /* after so many known ones in a row, */
     NAMES_EVERY = 16,  /* only every so many are looked at */
+    SURE_HITS = 100,   /* from so many on, what they stand for is known to a tenth */
     US = 1000,
 };
 _Static_assert(!(AWAIT_ENTRIES & (AWAIT_ENTRIES - 1)) && !(PLACE_ENTRIES & (PLACE_ENTRIES - 1)),
@@ -111,8 +111,12 @@ static uint32_t find_await(uint32_t node, enum wire_await_kind kind)
     uint32_t at = hash2(node, kind);
     for (int probe = 0; probe < PROBES_MAX; probe++, at++) {
         uint32_t *entry = &memory->await_index[at & (AWAIT_ENTRIES - 1)];
-        if (!*entry)
-            return *entry = new_await(node, kind);
+        if (!*entry) {
+            *entry = new_await(node, kind);
+            if (*entry)
+                return *entry;
+            break;
+        }
         const struct wire_await *await = await_at(*entry);
         if (await->node == node &&
             atomic_load_explicit(&await->kind, memory_order_relaxed) == (uint32_t)kind)
@@ -167,9 +171,9 @@ void awaits_weigh(double each_us, bool is_exact)
         struct await_note *note = &memory->awaits[id];
         struct wire_await *await = await_at(id);
         add(&await->count, note->hits);
-        add(&await->us, (uint64_t)(note->hits * each_us));
+        add(&await->us, (uint64_t)(note->hits * each_us + 0.5));
         if (atomic_load_explicit(&await->kind, memory_order_relaxed) == WIRE_AWAIT_WAITS)
-            add(&await->busy_us, (uint64_t)(note->busy_hits * each_us));
+            add(&await->busy_us, (uint64_t)(note->busy_hits * each_us + 0.5));
         if (!is_exact)
             add_real(&await->square_us2, note->hits * each_us * each_us);
         note->hits = note->busy_hits = 0;
@@ -181,34 +185,84 @@ void awaits_raise(double scale)
 {
     for (uint32_t i = 0; i < seen_place_count; i++) {
         uint32_t id = memory->seen_places[i];
-        if (memory->places[id].hits >= FEW)
+        if (memory->places[id].hits >= SURE_HITS)
             raise_peak(place_at(id), (uint32_t)(memory->places[id].hits * scale));
     }
 }
 
-void awaits_end_round(uint64_t round_us)
+void awaits_end_round(uint64_t round_us, double scale)
 {
     for (uint32_t i = 0; i < seen_place_count; i++) {
         uint32_t id = memory->seen_places[i];
         struct place_note *note = &memory->places[id];
         add(&place_at(id)->present_us, round_us);
-        raise_peak(place_at(id), note->hits);
+        raise_peak(place_at(id),
+                   note->hits < SURE_HITS ? note->hits : (uint32_t)(note->hits * scale));
         note->hits = 0;
     }
     seen_place_count = 0;
 }
 
-void awaits_block(uint32_t node, uint64_t ns, uint64_t run_ns, bool is_new_stretch)
+/* Add to the part of a place, and keep the largest first; of too many, the smallest is dropped. */
+static void add_part(struct awaits_stretch *stretch, uint32_t place, uint64_t ns)
+{
+    unsigned i = 0;
+    while (i < stretch->count && stretch->parts[i].place != place)
+        i++;
+    if (i == stretch->count) {
+        if (i == WIRE_PARTS_MAX)
+            i--;
+        else
+            stretch->count++;
+        stretch->parts[i].place = place;
+        stretch->parts[i].ns = 0;
+    }
+    stretch->parts[i].ns += ns;
+    for (; i && stretch->parts[i - 1].ns < stretch->parts[i].ns; i--) {
+        struct awaits_part larger = stretch->parts[i];
+        stretch->parts[i] = stretch->parts[i - 1];
+        stretch->parts[i - 1] = larger;
+    }
+}
+
+/* If it is the longest that its first place has led. */
+static void keep_stretch(const struct awaits_stretch *stretch)
+{
+    struct wire_place *place = place_at(stretch->parts[0].place);
+    if (stretch->ns / US <= atomic_load_explicit(&place->longest_us, memory_order_relaxed))
+        return;
+    for (unsigned i = 0; i < WIRE_PARTS_MAX; i++) {
+        uint64_t us = i < stretch->count ? stretch->parts[i].ns / US : 0;
+        place->parts[i] = (struct wire_part){us ? stretch->parts[i].place : 0,
+                                             us < UINT32_MAX ? (uint32_t)us : UINT32_MAX};
+    }
+    atomic_store_explicit(&place->longest_us, stretch->ns / US, memory_order_release);
+}
+
+void awaits_block(struct awaits_stretch *stretch, uint32_t node, uint64_t ns)
 {
     uint32_t id = awaits_begin() && node ? find_await(node, WIRE_AWAIT_BLOCKS) : 0;
+    bool is_new = !stretch->ns;
+    stretch->ns += ns;
     if (!id)
         return;
     add(&await_at(id)->us, ns / US);
-    if (is_new_stretch)
+    if (is_new)
         add(&await_at(id)->count, 1);
-    uint32_t place = memory->awaits[id].place;
-    if (place && run_ns / US > atomic_load(&place_at(place)->longest_us))
-        atomic_store(&place_at(place)->longest_us, run_ns / US);
+    struct await_note *note = &memory->awaits[id];
+    if (note->place) {
+        add_part(stretch, note->place, ns);
+        keep_stretch(stretch);
+    }
+    if (!stretch->node || (stretch->count && stretch->parts[0].place == note->place))
+        stretch->node = node;
+}
+
+void awaits_block_more(uint32_t node, uint64_t ns)
+{
+    uint32_t id = ns && awaits_begin() ? find_await(node, WIRE_AWAIT_BLOCKS) : 0;
+    if (id)
+        add(&await_at(id)->us, ns / US);
 }
 
 /* ---- names ---- */
@@ -270,8 +324,8 @@ static void keep_name(uint32_t place, const struct name *name, uint64_t number)
 void awaits_name(uint32_t place, uintptr_t text, uint64_t number)
 {
     struct name name;
-    if (!read_name(text, number, &name))
-        return;
+    if (!read_name(text, number, &name) || (text && !name.count))
+        return; /* an empty one would look like a number */
     for (uint32_t id = memory->places[place].first_name; id; id = memory->name_next[id])
         if (((const struct wire_name *)arena_record(&agent.arena, WIRE_NAME, id))->hash ==
             name.hash)

@@ -27,12 +27,28 @@ void awaits_name(uint32_t place, uintptr_t text, uint64_t number);
 
 /* Each sighting since the last call stands for so much time of a task; is_exact: all were seen. */
 void awaits_weigh(double each_us, bool is_exact);
-/* Peaks, within a round: each task that was seen in it stands for so many. */
+/* Peaks, within a round: each task that was seen in it stands for so many.  Of places with few of
+ * them that says little: theirs are known when the round ends.  Then each may stand for less than
+ * one, where tasks came and went meanwhile. */
 void awaits_raise(double scale);
-void awaits_end_round(uint64_t round_us);
+void awaits_end_round(uint64_t round_us, double scale);
 
-/* A loop was blocked at this stack of its thread for so long; run_ns: so far without a pause. */
-void awaits_block(uint32_t node, uint64_t ns, uint64_t run_ns, bool is_new_stretch);
+/* A stretch in which a loop is blocked, as far as it has been seen. */
+struct awaits_part {
+    uint32_t place;
+    uint64_t ns;
+};
+struct awaits_stretch {
+    uint32_t node; /* one at the place where most of it was spent */
+    uint64_t ns;   /* all of it */
+    unsigned count;
+    struct awaits_part parts[WIRE_PARTS_MAX]; /* largest first */
+};
+
+/* It goes on for `ns` at this stack of the loop's thread. */
+void awaits_block(struct awaits_stretch *stretch, uint32_t node, uint64_t ns);
+/* The same of stretches that were not seen. */
+void awaits_block_more(uint32_t node, uint64_t ns);
 
 /* What a frame below the innermost traced one says of the wait. */
 enum awaits_frame { AWAITS_PLAIN, AWAITS_FOR_TASKS, AWAITS_HIDDEN };

@@ -1,6 +1,5 @@
 #include "agent/async/loops.h"
 
-#include "agent/async/awaits.h"
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "os/os.h"
@@ -8,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { US = 1000 };
+enum { US = 1000, SHORT_NS = 20000000 /* such a stretch may fall between two passes */ };
 
 static struct loop loops[LOOPS_MAX];
 static _Atomic unsigned used;
@@ -125,12 +124,15 @@ static void end_stretch(struct loop *loop, uint64_t now_ns)
     uint64_t begin_ns = atomic_load_explicit(&loop->moved_ns, memory_order_relaxed);
     if (!begin_ns)
         return;
-    if (now_ns - begin_ns < WIRE_BLOCKED_LEAST_NS) {
-        atomic_fetch_add_explicit(&loop->busy_ns, now_ns - begin_ns, memory_order_relaxed);
+    uint32_t made = atomic_load_explicit(&loop->stretches_made, memory_order_relaxed);
+    bool is_long = now_ns - begin_ns >= WIRE_BLOCKED_LEAST_NS;
+    if (!is_long || made - atomic_load_explicit(&loop->stretches_taken, memory_order_acquire) ==
+                        LOOP_STRETCHES) {
+        atomic_fetch_add_explicit(is_long ? &loop->crowded_ns : &loop->busy_ns, now_ns - begin_ns,
+                                  memory_order_relaxed);
         return;
     }
     uint32_t turn = atomic_load_explicit(&loop->turn, memory_order_relaxed);
-    uint32_t made = atomic_load_explicit(&loop->stretches_made, memory_order_relaxed);
     uint64_t seen = atomic_load_explicit(&loop->seen, memory_order_relaxed);
     loop->stretches[made % LOOP_STRETCHES] = (struct loop_stretch){
         begin_ns, now_ns, turn, (uint32_t)(seen >> 32) == turn ? (uint32_t)seen : 0};
@@ -146,11 +148,13 @@ static void move(struct loop *loop, uint64_t now_ns)
 
 struct loop *loops_enter(int epoll_fd)
 {
-    struct thread *thread = is_wanted() ? threads_self() : NULL;
-    if (!thread)
-        return NULL;
-    forks_check();
     int saved = errno;
+    forks_check(); /* in a child that nobody told us of, nothing of the following is ours */
+    struct thread *thread = is_wanted() ? threads_self() : NULL;
+    if (!thread) {
+        errno = saved;
+        return NULL;
+    }
     if (thread->poll_fd != epoll_fd || thread->epolls_met != thread->epolls_made ||
         (thread->polls_till_asked && thread->polls == thread->polls_till_asked))
         meet(thread, epoll_fd);
@@ -174,8 +178,10 @@ void loops_leave(struct loop *loop)
     int saved = errno;
     uint64_t now_ns = os_mono_ns();
     uint64_t idle_ns = now_ns - atomic_load_explicit(&loop->moved_ns, memory_order_relaxed);
-    atomic_fetch_add_explicit(&loop->idle_ns, idle_ns, memory_order_relaxed);
     move(loop, now_ns);
+    /* Afterwards: who looks in between finds too little, for once, and never the same time twice.
+     */
+    atomic_fetch_add_explicit(&loop->idle_ns, idle_ns, memory_order_release);
     errno = saved;
 }
 
@@ -226,70 +232,70 @@ static bool is_inside(const struct loop *loop, uint32_t node)
     return false;
 }
 
-static void keep_longest(const struct loop *loop, uint64_t stretch_ns)
+static void keep_longest(const struct awaits_stretch *stretch)
 {
     struct wire_async *header = &agent.arena.header->async;
-    if (stretch_ns / US > atomic_load_explicit(&header->longest_us, memory_order_relaxed)) {
-        atomic_store(&header->longest_us, stretch_ns / US);
-        atomic_store(&header->longest_node, loop->best_node);
+    if (stretch->ns / US > atomic_load_explicit(&header->longest_us, memory_order_relaxed)) {
+        atomic_store(&header->longest_us, stretch->ns / US);
+        atomic_store(&header->longest_node, stretch->node);
     }
+}
+
+static void open_stretch(struct loop *loop, uint32_t turn, uint64_t from_ns)
+{
+    loop->open_turn = turn;
+    loop->open_ns = from_ns;
+    loop->open_node = 0;
+    loop->open = (struct awaits_stretch){0};
 }
 
 /* The loop was blocked up to until_ns, and the thread is seen at this node. */
 static void charge(struct loop *loop, uint32_t turn, uint64_t begin_ns, uint64_t until_ns,
                    uint32_t node)
 {
-    bool is_new = loop->open_turn != turn;
-    if (is_new) {
-        loop->open_turn = turn;
-        loop->open_ns = begin_ns;
-        loop->open_node = loop->best_node = 0;
-        loop->open_run_ns = loop->best_ns = 0;
-    }
+    if (loop->open_turn != turn)
+        open_stretch(loop, turn, begin_ns);
     if (until_ns <= loop->open_ns)
         return;
-    uint64_t ns = until_ns - loop->open_ns;
+    loop->blocked_ns += until_ns - loop->open_ns;
+    awaits_block(&loop->open, node, until_ns - loop->open_ns);
     loop->open_ns = until_ns;
-    loop->open_run_ns = node == loop->open_node ? loop->open_run_ns + ns : ns;
     loop->open_node = node;
-    if (loop->open_run_ns > loop->best_ns) {
-        loop->best_ns = loop->open_run_ns;
-        loop->best_node = node;
-    }
-    awaits_block(node, ns + loop->unplaced_ns, loop->open_run_ns, is_new);
-    atomic_fetch_add(&agent.arena.header->async.blocked_us, ns / US);
-    atomic_fetch_add(&agent.arena.header->async.busy_us, ns / US);
-    loop->unplaced_ns = 0;
-    keep_longest(loop, until_ns - begin_ns);
+    keep_longest(&loop->open);
 }
 
-/* A stretch has ended.  Of one that nobody saw it is not known whose it was: it goes where the next
- * one is seen. */
+/* A stretch has ended.  Of one that nobody saw it is not known whose it was.  Those are short, and
+ * taken for what the next short one is that is seen. */
 static void finish(struct loop *loop, const struct loop_stretch *stretch)
 {
     bool was_open = loop->open_turn == stretch->turn;
-    uint32_t node = was_open ? loop->open_node : stretch->node;
-    if (was_open ? loop->open_outside : !is_inside(loop, node))
+    uint32_t node = was_open && loop->open_node ? loop->open_node : stretch->node;
+    if ((was_open && loop->open_outside) || !is_inside(loop, node))
         return;
-    if (node) {
-        charge(loop, stretch->turn, stretch->begin_ns, stretch->end_ns, node);
+    if (!node) {
+        uint64_t from_ns = was_open ? loop->open_ns : stretch->begin_ns;
+        loop->blocked_ns += stretch->end_ns - from_ns;
+        loop->unplaced_ns += stretch->end_ns - from_ns;
         return;
     }
-    uint64_t ns = stretch->end_ns - stretch->begin_ns;
-    loop->unplaced_ns += ns;
-    atomic_fetch_add(&agent.arena.header->async.blocked_us, ns / US);
-    atomic_fetch_add(&agent.arena.header->async.busy_us, ns / US);
+    charge(loop, stretch->turn, stretch->begin_ns, stretch->end_ns, node);
+    if (stretch->end_ns - stretch->begin_ns < SHORT_NS) {
+        awaits_block_more(node, loop->unplaced_ns);
+        loop->unplaced_ns = 0;
+    }
 }
 
 static void finish_all(struct loop *loop)
 {
     uint32_t made = atomic_load_explicit(&loop->stretches_made, memory_order_acquire);
-    if (made - loop->stretches_taken > LOOP_STRETCHES) /* the oldest were overwritten */
-        loop->stretches_taken = made - LOOP_STRETCHES;
-    while (loop->stretches_taken != made) {
-        struct loop_stretch stretch = loop->stretches[loop->stretches_taken++ % LOOP_STRETCHES];
-        finish(loop, &stretch);
-    }
+    uint32_t taken = atomic_load_explicit(&loop->stretches_taken, memory_order_relaxed);
+    for (; taken != made; taken++)
+        finish(loop, &loop->stretches[taken % LOOP_STRETCHES]);
+    atomic_store_explicit(&loop->stretches_taken, taken, memory_order_release);
+    uint64_t crowded_ns = atomic_load_explicit(&loop->crowded_ns, memory_order_relaxed);
+    loop->blocked_ns += crowded_ns - loop->told_crowded_ns;
+    loop->unplaced_ns += crowded_ns - loop->told_crowded_ns;
+    loop->told_crowded_ns = crowded_ns;
 }
 
 /* Add to a counter of the header what is new of ours. */
@@ -301,7 +307,15 @@ static void tell(_Atomic uint64_t *us, uint64_t ns, uint64_t *told_ns)
     *told_ns += (ns - *told_ns) / US * US;
 }
 
-/* Where the thread is in this turn of its loop; 0: nobody has seen it yet. */
+static void tell_all(struct loop *loop, uint64_t idle_ns)
+{
+    struct wire_async *header = &agent.arena.header->async;
+    tell(&header->idle_us, idle_ns, &loop->told_idle_ns);
+    tell(&header->busy_us, atomic_load(&loop->busy_ns) + loop->blocked_ns, &loop->told_busy_ns);
+    tell(&header->blocked_us, loop->blocked_ns, &loop->told_blocked_ns);
+}
+
+/* Where the thread is in this stretch; 0: nobody saw. */
 static uint32_t node_of(const struct loop *loop, const struct thread *thread, uint32_t turn)
 {
     uint64_t seen = atomic_load_explicit(&loop->seen, memory_order_relaxed);
@@ -310,42 +324,49 @@ static uint32_t node_of(const struct loop *loop, const struct thread *thread, ui
     return (uint32_t)(seen >> 32) == turn ? (uint32_t)seen : 0;
 }
 
+/* It has not polled for long. */
+static void look_at_stretch(struct loop *loop, uint32_t turn, uint64_t moved_ns, uint64_t now_ns,
+                            uint32_t node)
+{
+    if (!node) { /* the next time, or when it has ended */
+        loop->open_outside = loop->open_outside && loop->open_turn == turn;
+        return;
+    }
+    loop->open_outside = !is_inside(loop, node);
+    if (!loop->open_outside) {
+        charge(loop, turn, moved_ns, now_ns, node);
+        return;
+    }
+    if (loop->open_turn != turn)
+        open_stretch(loop, turn, now_ns);
+    loop->open_ns = now_ns;
+}
+
 static void look_at(struct loop *loop, const struct thread *thread, uint64_t now_ns)
 {
-    struct wire_async *header = &agent.arena.header->async;
     finish_all(loop);
     uint32_t turn = atomic_load_explicit(&loop->turn, memory_order_acquire);
     uint64_t moved_ns = atomic_load(&loop->moved_ns);
     uint64_t idle_ns = atomic_load(&loop->idle_ns);
-    if (atomic_load(&loop->turn) != turn || !moved_ns || !atomic_load(&loop->kind))
+    if (atomic_load(&loop->turn) != turn)
         return; /* it moves: the next time */
-    uint64_t since_ns = now_ns > moved_ns ? now_ns - moved_ns : 0;
-    tell(&header->idle_us, idle_ns + (turn & 1 ? since_ns : 0), &loop->told_idle_ns);
-    tell(&header->busy_us, atomic_load(&loop->busy_ns), &loop->told_busy_ns);
-    if (turn & 1 || since_ns < WIRE_BLOCKED_LEAST_NS) {
+    bool is_on = moved_ns && atomic_load(&loop->kind);
+    uint64_t since_ns = is_on && now_ns > moved_ns ? now_ns - moved_ns : 0;
+    if (turn & 1 || since_ns < WIRE_BLOCKED_LEAST_NS)
         loop->open_outside = false;
-        return;
-    }
-    uint32_t node = node_of(loop, thread, turn);
-    if (!node)
-        return;
-    loop->open_outside = !is_inside(loop, node);
-    if (!loop->open_outside) {
-        charge(loop, turn, moved_ns, now_ns, node);
-    } else {
-        loop->open_turn = turn;
-        loop->open_ns = now_ns;
-    }
+    else
+        look_at_stretch(loop, turn, moved_ns, now_ns, node_of(loop, thread, turn));
+    tell_all(loop, idle_ns + (turn & 1 ? since_ns : 0));
 }
 
-/* Its thread has ended: the entry is for the next one. */
+/* Its thread has ended: the entry is for the next one.  Not as a whole: nobody may find it free
+ * before it is empty. */
 static void release(struct loop *loop)
 {
     finish_all(loop);
-    tell(&agent.arena.header->async.idle_us, atomic_load(&loop->idle_ns), &loop->told_idle_ns);
-    tell(&agent.arena.header->async.busy_us, atomic_load(&loop->busy_ns), &loop->told_busy_ns);
-    struct loop empty = {.state = LOOP_TAKEN};
-    *loop = empty;
+    tell_all(loop, atomic_load(&loop->idle_ns));
+    atomic_store(&loop->state, LOOP_TAKEN);
+    memset((char *)loop + sizeof loop->state, 0, sizeof *loop - sizeof loop->state);
     atomic_store(&loop->state, LOOP_FREE);
 }
 
@@ -371,14 +392,17 @@ void loops_skip(uint64_t now_ns)
 {
     for (unsigned i = 0; i < loops_used(); i++) {
         struct loop *loop = &loops[i];
+        if (atomic_load(&loop->state) != LOOP_LIVE)
+            continue;
         uint32_t turn = atomic_load(&loop->turn);
         uint64_t moved_ns = atomic_load(&loop->moved_ns);
         bool is_idle = turn & 1 && moved_ns && now_ns > moved_ns;
-        loop->stretches_taken = atomic_load(&loop->stretches_made);
+        atomic_store(&loop->stretches_taken, atomic_load(&loop->stretches_made));
+        loop->told_crowded_ns = atomic_load(&loop->crowded_ns);
         loop->told_idle_ns = atomic_load(&loop->idle_ns) + (is_idle ? now_ns - moved_ns : 0);
-        loop->told_busy_ns = atomic_load(&loop->busy_ns);
-        loop->open_turn = turn;
-        loop->open_ns = now_ns;
+        loop->told_busy_ns = atomic_load(&loop->busy_ns) + loop->blocked_ns;
+        loop->told_blocked_ns = loop->blocked_ns;
+        open_stretch(loop, turn, now_ns);
     }
 }
 

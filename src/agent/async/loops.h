@@ -11,6 +11,7 @@
 #ifndef AGENT_ASYNC_LOOPS_H
 #define AGENT_ASYNC_LOOPS_H
 
+#include "agent/async/awaits.h"
 #include "agent/async/lists.h"
 #include "agent/async/registry.h"
 #include "agent/core/threads.h"
@@ -39,18 +40,22 @@ struct loop {
     _Atomic uint32_t turn; /* (own) odd: in the poll.  Counts both its beginnings and its ends */
     _Atomic uint64_t moved_ns;         /* (own) when that was last changed; 0: never */
     _Atomic uint64_t idle_ns, busy_ns; /* (own) so far, without blocked and current time */
-    _Atomic uint64_t seen; /* (own, sampler) turn << 32 | node: where it was last seen at work */
-    struct loop_stretch stretches[LOOP_STRETCHES]; /* (own) long ones, for the sampler */
-    _Atomic uint32_t stretches_made;               /* (own) */
+    _Atomic uint64_t seen;             /* (own) turn << 32 | node: where it was last seen at work */
+    struct loop_stretch
+        stretches[LOOP_STRETCHES];   /* (own) long ones, until the sampler took them */
+    _Atomic uint32_t stretches_made; /* (own) */
+    _Atomic uint64_t crowded_ns;     /* (own) of those that found no room there */
 
     /* (sampler) */
-    uint32_t stretches_taken;
-    uint64_t told_idle_ns, told_busy_ns; /* to the header, in microseconds */
-    uint32_t open_turn;                  /* of the stretch that is being charged, */
-    bool open_outside;                   /* unless the loop did not run in it, */
-    uint64_t open_ns;                    /* up to this moment, */
-    uint32_t open_node, best_node;       /* last here; most of it there */
-    uint64_t open_run_ns, best_ns;
+    _Atomic uint32_t stretches_taken;
+    uint64_t blocked_ns;                                  /* so far */
+    uint64_t told_idle_ns, told_busy_ns, told_blocked_ns; /* to the header, in microseconds */
+    uint64_t told_crowded_ns;                             /* of crowded_ns, to blocked_ns */
+    uint32_t open_turn; /* of the stretch that is being charged, */
+    bool open_outside;  /* unless the loop did not run in it, */
+    uint64_t open_ns;   /* up to this moment, */
+    uint32_t open_node; /* last seen here; 0: nowhere yet */
+    struct awaits_stretch open;
     uint64_t unplaced_ns; /* of short stretches that nobody saw */
     uint32_t suspended;   /* gevent's: greenlets when last looked at (visits.c), */
     bool was_polling;     /* none being left to run then */

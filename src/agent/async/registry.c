@@ -82,7 +82,7 @@ static bool coroutine_fits(uintptr_t coroutine)
     if (guard_ptr(coroutine + (uintptr_t)l->ob_type, &bad) != registry.types.coroutine || bad)
         return true;
     if (!tasks_chain(l, &registry.types, coroutine, frames, &walk, &runs, &has_begun) ||
-        !attribute_is(coroutine, "cr_code", frames[walk.count - 1].code))
+        (!walk.truncated && !attribute_is(coroutine, "cr_code", frames[walk.count - 1].code)))
         return false;
     return runs || !has_begun ||
            attribute_is(coroutine, "cr_await", tasks_awaited(l, &registry.types, coroutine));

@@ -12,7 +12,8 @@ enum {
     LEAST_NS = 40000,   /* but as much in any pass, */
     MOST_NS = 2000000,  /* and no more at once */
     SLOTS_A_CLOCK = 16, /* between two looks at the clock */
-    LOOKS_LEAST = 32,   /* tasks that are looked at in any case */
+    LOOKS_LEAST = 32,   /* tasks that are looked at in any case, */
+    SLOTS_LEAST = 512,  /* or so many slots, if they are empty */
     MANY = 1000,        /* from so many on, peaks are estimated before a round ends */
     SOURCES_MAX = LOOPS_MAX + 1,
     COUNT_PACE_NS = 50000000,
@@ -37,15 +38,16 @@ static struct {
     uint64_t cursor; /* slots visited of the current source */
     uint32_t factor, offset, random;
     uint64_t began_ns;
-    uint64_t found, tasks; /* objects that are tasks; of them not finished */
+    uint64_t found; /* tasks, finished ones too */
 } round_;
 
 /* One pass. */
 struct visit {
     uint64_t deadline_ns;
-    uint64_t slots;       /* visited */
-    uint64_t found, used; /* tasks that were found in them, and that there are */
+    uint64_t slots; /* visited */
+    uint64_t found; /* tasks in them, finished ones too */
     uint64_t tasks, ready, looks, rejected;
+    bool is_torn; /* what was visited changed meanwhile */
 };
 
 static struct py_frame chain[PY_FRAMES_MAX];
@@ -91,7 +93,7 @@ static void begin_round(uint64_t now_ns)
 {
     bool has_asyncio = false, has_gevent = false;
     round_.count = round_.current = 0;
-    round_.found = round_.tasks = 0;
+    round_.found = 0;
     round_.began_ns = now_ns;
     for (unsigned i = 0; i < loops_used(); i++) {
         struct loop *loop = loops_at(i);
@@ -272,19 +274,24 @@ static bool visit_slot(struct visit *visit, const struct source *source)
         uintptr_t link = lists_next(&source->loop->visiting, list_head(source->loop), &at_end);
         if (link)
             visit_task(visit, source, link - (uintptr_t)agent.layout.futures.node);
+        else
+            visit->is_torn = true;
         return !at_end;
     }
     uint64_t index = (slot * round_.factor + round_.offset) & (source->size - 1);
     if (source->is_greenlets) {
         uint64_t size, used;
         greenlets_measure(&size, &used);
+        visit->is_torn |= size != source->size;
         uintptr_t greenlet = size == source->size ? greenlets_at(index) : 0;
         if (greenlet)
             visit_greenlet(visit, greenlet);
         return size == source->size && round_.cursor < source->size;
     }
-    if (!tasks_set(&agent.layout, source->set, &set) || set.mask + 1 != source->size)
-        return false; /* it has another table now */
+    if (!tasks_set(&agent.layout, source->set, &set) || set.mask + 1 != source->size) {
+        visit->is_torn = true; /* it has another table now */
+        return false;
+    }
     uintptr_t task = tasks_set_key(&agent.layout, &set, index, source->is_weak);
     if (task)
         visit_task(visit, source, task);
@@ -301,10 +308,11 @@ static uint64_t count_tasks(void)
     return used;
 }
 
-/* So many there are for each one that was found. */
+/* So many there are for each one that was found; fewer than one where some were found twice, by the
+ * end of a round and the beginning of the next, or came and went meanwhile. */
 static double scale_of(uint64_t used, uint64_t found)
 {
-    return used > found ? (double)used / (double)found : 1;
+    return found ? (double)used / (double)found : 1;
 }
 
 static void raise_peak(double tasks)
@@ -316,8 +324,8 @@ static void raise_peak(double tasks)
 
 static void end_round(uint64_t now_ns)
 {
-    raise_peak((double)round_.tasks);
-    awaits_end_round((now_ns - round_.began_ns) / 1000);
+    double scale = scale_of(count_tasks(), round_.found);
+    awaits_end_round((now_ns - round_.began_ns) / 1000, scale < 1 ? scale : 1);
     begin_round(now_ns);
 }
 
@@ -328,19 +336,19 @@ static bool visit_slots(struct visit *visit, uint64_t now_ns)
     bool is_own_round = !round_.current && !round_.cursor;
     bool has_begun = is_own_round;
     while (round_.count) {
-        uint64_t found = visit->found, tasks = visit->tasks;
+        uint64_t found = visit->found;
         bool has_more = visit_slot(visit, &round_.sources[round_.current]);
         round_.found += visit->found - found;
-        round_.tasks += visit->tasks - tasks;
         if (!has_more && ++round_.current < round_.count) {
             begin_source();
         } else if (!has_more) {
             end_round(now_ns);
             if (has_begun)
-                return is_own_round;
+                return is_own_round && !visit->is_torn;
             has_begun = true;
         }
-        if (++visit->slots % SLOTS_A_CLOCK == 0 && visit->looks >= LOOKS_LEAST &&
+        if (++visit->slots % SLOTS_A_CLOCK == 0 &&
+            (visit->looks >= LOOKS_LEAST || visit->slots >= SLOTS_LEAST) &&
             os_mono_ns() > visit->deadline_ns)
             return false;
     }
@@ -382,17 +390,17 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     }
     if (!round_.count)
         begin_round(now_ns - since_ns);
-    visit.used = count_tasks();
+    count_tasks();
     bool is_exact = visit_slots(&visit, now_ns);
+    uint64_t used = count_tasks();
     if (visit.found) {
-        double scale = is_exact ? 1 : scale_of(visit.used, visit.found);
+        double scale = is_exact ? 1 : scale_of(used, visit.found);
         awaits_weigh((double)since_ns / 1000 * scale, is_exact);
+        raise_peak((double)visit.tasks * scale);
         note_crowd(&visit, scale, now_ns);
     }
-    if (round_.found >= MANY) {
-        awaits_raise(scale_of(visit.used, round_.found));
-        raise_peak((double)round_.tasks * scale_of(visit.used, round_.found));
-    }
+    if (round_.found >= MANY)
+        awaits_raise(scale_of(used, round_.found));
     atomic_fetch_add(&header->looks, visit.looks);
     atomic_fetch_add(&header->rejected, visit.rejected);
     atomic_fetch_add(&header->look_ns, os_mono_ns() - before_ns);

@@ -74,6 +74,7 @@ struct thread {
     uint64_t wait_ns, starve_ns, charge_ns;  /* of this pass */
     bool runnable;                           /* of this pass: ready to run, or running */
     bool placed;                             /* of this pass: wait_node and wait_kind are true */
+    bool stood;                              /* of this pass: it has not run since the last look */
     uint8_t rank;                            /* of this pass: enum wire_rank */
     bool is_outside;                         /* what wait_node waits for */
     uint32_t before_node, before_kind;       /* where it waited at the last pass, 0: it ran */

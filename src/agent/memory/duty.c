@@ -9,9 +9,12 @@
 
 enum {
     WORDS_MAX = 2 * DUTY_FUNCTIONS,
-    CYCLE_NS = 8000000, /* closed and open, on average */
-    WINDOW_LEAST_NS = CYCLE_NS / 32,
-    OWED_MOST_NS = 12 * CYCLE_NS,
+    CYCLE_LEAST_NS = 8000000,  /* closed and open, on average; */
+    CYCLE_MOST_NS = 128000000, /* longer, where this thread's part of it would cost more than */
+    COST_SHARE = 800,          /* one part in so many of a processor's time */
+    SMOOTHING = 8,             /* cycles, that their mean cost is taken over */
+    WINDOW_LEAST_NS = CYCLE_LEAST_NS / 32,
+    OWED_MOST = 12, /* cycles */
     FEW_THREADS = 8,
     LOOK_NS = 20000000,      /* CPU time between two looks at what the program does, */
     LOOK_AGAIN_NS = 6000000, /* and where there are windows: it may begin to keep things */
@@ -267,6 +270,9 @@ static uint32_t next_factor(uint32_t factor)
 
 /* ---- the sampler's pauses ---- */
 
+static int64_t cycle_ns = CYCLE_LEAST_NS;
+static uint64_t cycle_cost_ns; /* of this thread's CPU time, on average; 0: there was none yet */
+
 static uint32_t random_below(uint32_t limit)
 {
     static uint32_t random = 2463534242u;
@@ -288,8 +294,8 @@ static void close_window(void)
     if (window.since_ns) {
         int64_t open_ns = now_ns - window.since_ns;
         window.open_ns += open_ns;
-        window.owed_ns =
-            within(window.owed_ns + window.wanted_ns - open_ns, -OWED_MOST_NS, OWED_MOST_NS);
+        window.owed_ns = within(window.owed_ns + window.wanted_ns - open_ns, -OWED_MOST * cycle_ns,
+                                OWED_MOST * cycle_ns);
     }
     window.since_ns = now_ns;
 }
@@ -307,14 +313,24 @@ static void open_window(int64_t factor)
 
 static void one_cycle(int64_t factor)
 {
-    int64_t part_ns = (CYCLE_NS / 2 + random_below(CYCLE_NS)) / factor;
+    int64_t part_ns = (cycle_ns / 2 + random_below((uint32_t)cycle_ns)) / factor;
     close_window();
     /* Windows were so much too long that the next one cannot be as much shorter: closed longer. */
     int64_t excess_ns =
-        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, 4 * CYCLE_NS / (factor - 1));
+        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, 4 * CYCLE_LEAST_NS / (factor - 1));
     sampler_pause((uint64_t)((part_ns + excess_ns) * (factor - 1)));
     open_window(factor);
-    sampler_pause((uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, 2 * CYCLE_NS));
+    sampler_pause((uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, 2 * cycle_ns));
+}
+
+/* To wake up costs most of it, and that by what else the machine does. */
+static void count_cost(uint64_t cost_ns)
+{
+    if (cost_ns > CYCLE_MOST_NS / COST_SHARE)
+        cost_ns = CYCLE_MOST_NS / COST_SHARE;
+    uint64_t mean_ns = cycle_cost_ns ? cycle_cost_ns : cost_ns;
+    cycle_cost_ns = (mean_ns * (SMOOTHING - 1) + cost_ns) / SMOOTHING;
+    cycle_ns = within((int64_t)cycle_cost_ns * COST_SHARE, CYCLE_LEAST_NS, CYCLE_MOST_NS);
 }
 
 /* Where there are to be windows now, the first is closed. */
@@ -333,13 +349,15 @@ static uint32_t choose_factor(void)
 
 void duty_sleep(uint64_t sleep_ns)
 {
-    for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += CYCLE_NS) {
+    for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += (uint64_t)cycle_ns) {
+        uint64_t before_ns = os_thread_cpu_ns();
         uint32_t factor = choose_factor();
         if (factor <= 1) {
             sampler_pause(sleep_ns - slept_ns);
             return;
         }
         one_cycle(factor);
+        count_cost(os_thread_cpu_ns() - before_ns);
     }
 }
 
@@ -347,6 +365,8 @@ void duty_in_child(void)
 {
     last = (struct look){0};
     busy_looks = 0;
+    cycle_ns = CYCLE_LEAST_NS;
+    cycle_cost_ns = 0;
     atomic_store(&duty_factor, 1);
     is_open = false; /* the sampler may have been at it when the process forked */
     set_open(true);

@@ -6,14 +6,21 @@
 #include "agent/cpu/owner.h"
 #include "agent/waits/cause.h"
 #include "agent/waits/look.h"
+#include "agent/waits/still.h"
 #include "os/os.h"
 
 enum {
     WAIT_NOTICE_NS = 300000,     /* shorter waits are scheduling noise */
     PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
+    LOOK_MOST_NS = 400000, /* CPU time of a pass; who is left over is looked at in the next one */
+    CHECK_EVERY = 8,       /* threads: whether it was that much */
+    BOOKS_PARTS = 8,       /* of threads that stand still, in turn: what they waited is noted */
+    BOOKS_NS = 20000000,   /* so long after the part before */
 };
 
 static bool keep_descriptors;
+static uint64_t last_now_ns; /* of the pass before */
+static unsigned first;       /* thread of the next pass */
 static struct py_frame walk_frames[PY_FRAMES_MAX];
 
 static void forget(struct thread *thread)
@@ -106,67 +113,11 @@ static enum wire_rank rank_of(const struct thread *thread)
     return WIRE_RANKS;
 }
 
-/* How long the thread waited in this pass, and where it is now. */
-static void observe(struct pass *pass, struct thread *thread)
-{
-    uint32_t serial = atomic_load(&thread->serial);
-    thread->wait_ns = thread->starve_ns = thread->charge_ns = 0;
-    thread->before_node = thread->placed ? thread->wait_node : 0;
-    thread->before_kind = thread->placed ? thread->wait_kind : 0;
-    thread->placed = thread->runnable = false;
-    thread->rank = WIRE_RANKS;
-    if (serial != thread->seen_serial) {
-        adopt(thread, serial);
-        pass->any_moved = true;
-    }
-    uint64_t cpu_ns;
-    if (!os_thread_cpu_of(thread->tid, &cpu_ns))
-        return; /* just ended */
-    uint64_t used_ns = cpu_ns - thread->pass_cpu_ns;
-    uint64_t wall_ns = pass->now_ns - thread->pass_wall_ns;
-    thread->pass_cpu_ns = cpu_ns;
-    thread->pass_wall_ns = pass->now_ns;
-    if (used_ns)
-        pass->any_moved = true;
-    if (wall_ns < used_ns + WAIT_NOTICE_NS)
-        return;
-    pass->any_waited = true;
-    enum finding finding = find_wait(thread, cpu_ns, pass->now_ns);
-    thread->waited_ns += wall_ns - used_ns;
-    if (finding == FOUND_NATIVE)
-        return;
-    thread->wait_ns = wall_ns - used_ns;
-    thread->placed = finding == FOUND_WAITING;
-    thread->runnable = finding == FOUND_RUNNABLE;
-    uint64_t starved_ns;
-    if (used_ns &&
-        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &starved_ns)) {
-        thread->starve_ns = starved_ns - thread->starved_ns;
-        thread->starved_ns = starved_ns;
-    }
-    thread->rank = (uint8_t)rank_of(thread);
-    if (thread->rank < WIRE_RANKS)
-        pass->claims.threads[thread->rank]++;
-}
-
 /* Do the sampler's fields speak of the thread that has the entry?  Not if that began after threads
  * were looked at, in the entry of another; but if it has ended since. */
 static bool is_observed(const struct thread *thread)
 {
     return thread->seen_serial && thread->seen_serial == atomic_load(&thread->serial);
-}
-
-/* The time in which no thread of any process ran is charged once, to the threads of the best rank
- * there is in the session: this process's part of it. */
-static void charge(struct pass *pass)
-{
-    unsigned sharers;
-    enum wire_rank best = claims_settle(&pass->claims, pass->now_ns, &sharers);
-    for (unsigned i = 0; best < WIRE_RANKS && pass->idle_ns && i < threads_used(); i++) {
-        struct thread *thread = threads_at(i);
-        if (is_observed(thread) && thread->rank == best)
-            thread->charge_ns = pass->idle_ns / sharers;
-    }
 }
 
 static void add(struct thread *thread, uint32_t node, enum wire_kind kind, uint64_t ns,
@@ -254,25 +205,168 @@ static void settle_ended(const struct pass *pass, struct thread *thread)
     if (thread->seen_serial)
         forget(thread);
     thread->seen_serial = 0;
+    still_note(thread, false);
 }
 
-void pass_look(struct pass *pass)
+/* How long the thread waited since the last look, and where it is now. */
+static void look_at(struct pass *pass, struct thread *thread, uint64_t cpu_ns)
 {
-    unsigned used = threads_used();
-    for (unsigned i = 0; i < used; i++) {
+    uint64_t used_ns = cpu_ns - thread->pass_cpu_ns;
+    uint64_t wall_ns = pass->now_ns - thread->pass_wall_ns;
+    thread->pass_cpu_ns = cpu_ns;
+    thread->pass_wall_ns = pass->now_ns;
+    if (used_ns)
+        pass->any_moved = true;
+    if (wall_ns < used_ns + WAIT_NOTICE_NS)
+        return;
+    enum finding finding = find_wait(thread, cpu_ns, pass->now_ns);
+    thread->waited_ns += wall_ns - used_ns;
+    thread->stood = !used_ns && (finding == FOUND_WAITING || finding == FOUND_NATIVE);
+    if (finding == FOUND_NATIVE)
+        return;
+    thread->wait_ns = wall_ns - used_ns;
+    thread->placed = finding == FOUND_WAITING;
+    thread->runnable = finding == FOUND_RUNNABLE;
+    uint64_t starved_ns;
+    if (used_ns &&
+        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &starved_ns)) {
+        thread->starve_ns = starved_ns - thread->starved_ns;
+        thread->starved_ns = starved_ns;
+    }
+    thread->rank = (uint8_t)rank_of(thread);
+}
+
+static void begin_look(struct thread *thread)
+{
+    thread->wait_ns = thread->starve_ns = thread->charge_ns = 0;
+    thread->before_node = thread->placed ? thread->wait_node : 0;
+    thread->before_kind = thread->placed ? thread->wait_kind : 0;
+    thread->placed = thread->runnable = thread->stood = false;
+    thread->rank = WIRE_RANKS;
+}
+
+/* A thread that stood still has run: up to the last pass it had not. */
+static void catch_up(struct thread *thread)
+{
+    uint64_t wait_ns = last_now_ns - thread->pass_wall_ns;
+    thread->pass_wall_ns = last_now_ns;
+    thread->waited_ns += wait_ns;
+    if (thread->before_node) {
+        thread->pending_ns += wait_ns;
+        add_pending(thread, thread->before_node, (enum wire_kind)thread->before_kind, 1,
+                    last_now_ns);
+    }
+}
+
+static void observe(struct pass *pass, struct thread *thread)
+{
+    uint32_t serial = atomic_load(&thread->serial);
+    uint64_t cpu_ns;
+    begin_look(thread);
+    if (serial != thread->seen_serial) {
+        still_note(thread, false);
+        adopt(thread, serial);
+        pass->any_moved = true;
+    }
+    if (!os_thread_cpu_of(thread->tid, &cpu_ns))
+        return; /* just ended */
+    if (still_is(thread->index) && cpu_ns != thread->pass_cpu_ns)
+        catch_up(thread);
+    look_at(pass, thread, cpu_ns);
+    if (thread->rank < WIRE_RANKS)
+        pass->claims.threads[thread->rank]++;
+    if (thread->wait_ns && !still_is(thread->index))
+        pass->any_waited = true;
+}
+
+/* As if it had not been there: its time goes on, and it claims nothing. */
+static void leave_over(struct thread *thread)
+{
+    still_note(thread, false);
+    thread->wait_ns = thread->charge_ns = 0;
+    thread->rank = WIRE_RANKS;
+}
+
+/* Of very many threads that all move, some are looked at in each pass, and the main one. */
+static void observe_all(struct pass *pass, bool still_ones_too)
+{
+    unsigned used = threads_used(), looks = 0, next = first;
+    uint64_t until_ns = os_thread_cpu_ns() + LOOK_MOST_NS;
+    bool is_over = false;
+    for (unsigned k = 0; k < used; k++) {
+        unsigned i = (first + k) % used;
+        if (!still_ones_too && still_is(i))
+            continue;
         struct thread *thread = threads_at(i);
         uint32_t state = atomic_load(&thread->state);
-        if (state == THREAD_LIVE) {
-            observe(pass, thread);
-        } else if (state == THREAD_ENDED) {
+        if (state == THREAD_ENDED) {
             settle_ended(pass, thread);
             threads_free(thread);
+        } else if (state == THREAD_LIVE && is_over && !thread->is_main) {
+            leave_over(thread);
+        } else if (state == THREAD_LIVE) {
+            observe(pass, thread);
+            if (!is_over && ++looks % CHECK_EVERY == 0 && os_thread_cpu_ns() > until_ns) {
+                is_over = true;
+                next = i + 1;
+            }
         }
     }
-    charge(pass);
-    for (unsigned i = 0; i < used; i++)
-        if (is_observed(threads_at(i)))
-            settle(pass, threads_at(i));
+    first = next;
+}
+
+/* Write down what those waited that stand still: where they are charged at once, else now and
+ * then. */
+static void settle_still(struct pass *pass, enum wire_rank charged, uint64_t charge_ns)
+{
+    static unsigned first_part;
+    uint64_t parts = 1 + pass->wall_ns / BOOKS_NS;
+    for (unsigned i = 0, used = threads_used(); i < used; i++) {
+        bool is_charged = charge_ns && still_rank(i) == charged;
+        bool is_due = (i + first_part) % BOOKS_PARTS < parts;
+        if (!still_is(i) || !(is_charged || is_due))
+            continue;
+        struct thread *thread = threads_at(i);
+        if (atomic_load(&thread->state) != THREAD_LIVE || !is_observed(thread))
+            continue; /* it ends: the next pass will see that */
+        begin_look(thread);
+        look_at(pass, thread, thread->pass_cpu_ns);
+        thread->charge_ns = is_charged ? charge_ns : 0;
+        settle(pass, thread);
+    }
+    first_part += BOOKS_PARTS - (unsigned)(parts % BOOKS_PARTS);
+}
+
+static void settle_others(struct pass *pass, enum wire_rank charged, uint64_t charge_ns,
+                          bool still_ones_too)
+{
+    for (unsigned i = 0, used = threads_used(); i < used; i++) {
+        struct thread *thread = threads_at(i);
+        if ((!still_ones_too && still_is(i)) || !is_observed(thread))
+            continue;
+        if (thread->rank == charged)
+            thread->charge_ns = charge_ns;
+        settle(pass, thread);
+        if (thread->pass_wall_ns == pass->now_ns)
+            still_note(thread, thread->stood);
+    }
+}
+
+/* The time in which no thread of any process ran is charged once, to the threads of the best rank
+ * there is in the session: this process's part of it. */
+void pass_look(struct pass *pass)
+{
+    unsigned sharers;
+    bool hold = still_hold();
+    if (hold)
+        pass->claims = *still_claims();
+    observe_all(pass, !hold);
+    enum wire_rank best = claims_settle(&pass->claims, pass->now_ns, &sharers);
+    uint64_t charge_ns = best < WIRE_RANKS ? pass->idle_ns / sharers : 0;
+    if (hold)
+        settle_still(pass, best, charge_ns);
+    settle_others(pass, best, charge_ns, !hold);
+    last_now_ns = pass->now_ns;
 }
 
 /* What the thread does counts from now on. */
@@ -287,6 +381,8 @@ static void begin_at(struct thread *thread, uint64_t now_ns)
 /* While switched off: let time pass without charging it. */
 void pass_skip(uint64_t now_ns)
 {
+    still_clear();
+    last_now_ns = now_ns;
     for (unsigned i = 0; i < threads_used(); i++)
         if (atomic_load(&threads_at(i)->state) == THREAD_LIVE)
             begin_at(threads_at(i), now_ns);
@@ -295,6 +391,9 @@ void pass_skip(uint64_t now_ns)
 void pass_begin(uint64_t now_ns, bool may_keep_descriptors)
 {
     keep_descriptors = may_keep_descriptors;
+    still_clear();
+    last_now_ns = now_ns;
+    first = 0;
     for (unsigned i = 0; i < threads_used(); i++) {
         struct thread *thread = threads_at(i);
         thread->syscall_fd = thread->delay_fd = -1; /* numbers they were for a sampler before */

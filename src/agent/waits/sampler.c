@@ -23,11 +23,11 @@ enum {
     ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
-    COST_SHARE = 333,         /* of a processor's time passes may take one part in so many, */
-    FREE_PASSES = 100,        /* but for the first; */
-    PAUSE_MAX_NS = 350000000, /* and waits are looked at three times a second at least */
-    SMOOTHING = 8,            /* passes, that the mean cost is taken over */
-    WAKE_NS = 10000,          /* what waking up and going to sleep costs, about */
+    COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
+    AHEAD_NS = 3000000,       /* and so much at once, as at the start; */
+    COUNT_MOST_NS = 2000000,  /* a pass that makes the arena larger, say, counts as so much; */
+    PAUSE_MAX_NS = 350000000, /* but waits are looked at three times a second at least */
+    SMOOTHING = 4,            /* passes, over which it makes up for what it used too much */
     STACK_BYTES = 64 * 1024,
     RSS_EVERY = 16, /* passes */
 };
@@ -38,6 +38,13 @@ static _Atomic pid_t thread_tid;
 static _Atomic uint32_t is_asked_to_end;
 static _Atomic uint64_t reported_ns; /* of this process's CPU time, to the session */
 static uint64_t earlier_own_ns;      /* CPU time of samplers that this process had before */
+
+/* What this thread may use now, and when that was reckoned.  With all it does: waking up costs more
+ * than most passes. */
+static struct {
+    int64_t left_ns; /* negative: it used too much */
+    uint64_t at_ns, own_ns;
+} budget;
 
 /* The process's CPU time, our own thread's, and the difference: what the program used. */
 struct clocks {
@@ -98,7 +105,6 @@ struct course {
     uint64_t last_ns, last_session_ns, last_late_ns;
     uint64_t owed_ns; /* idle time charged although somebody ran, of whom we heard later */
     unsigned passes, idle_passes, busy_passes;
-    uint64_t cost_ns; /* of a pass, on average */
     int arena_fd;
 };
 
@@ -134,6 +140,10 @@ static void begin(struct course *course)
         .last_late_ns = atomic_load(&agent.control->late_cpu_ns),
         .arena_fd = may_keep ? arena_open_again(&agent.arena) : -1,
     };
+    if (!budget.at_ns) {
+        budget.left_ns = AHEAD_NS;
+        budget.at_ns = os_mono_ns();
+    }
     claims_join(os_mono_ns());
     pass_begin(course->last_ns, may_keep);
 }
@@ -199,15 +209,20 @@ static uint64_t one_pass(struct course *course)
     return async_ns;
 }
 
-/* What passes cost on average.  One that had to do something special, such as to make the arena
- * larger, counts as four others. */
-static void count_cost(struct course *course, uint64_t pass_ns)
+/* What the sampler took since this was last called, but for async_ns. */
+static void count_cost(uint64_t async_ns)
 {
-    uint64_t cost_ns = pass_ns + WAKE_NS;
-    if (course->cost_ns && cost_ns > 4 * course->cost_ns)
-        cost_ns = 4 * course->cost_ns;
-    course->cost_ns =
-        course->cost_ns ? (course->cost_ns * (SMOOTHING - 1) + cost_ns) / SMOOTHING : cost_ns;
+    static const int64_t most_owed_ns = (int64_t)PAUSE_MAX_NS / COST_SHARE * SMOOTHING;
+    uint64_t now_ns = os_mono_ns(), own_ns = earlier_own_ns + os_thread_cpu_ns();
+    int64_t used_ns = (int64_t)(own_ns - budget.own_ns - async_ns);
+    budget.left_ns += (int64_t)(now_ns - budget.at_ns) / COST_SHARE;
+    if (budget.left_ns > AHEAD_NS)
+        budget.left_ns = AHEAD_NS;
+    budget.left_ns -= used_ns < COUNT_MOST_NS ? used_ns : COUNT_MOST_NS;
+    if (budget.left_ns < -most_owed_ns)
+        budget.left_ns = -most_owed_ns;
+    budget.at_ns = now_ns;
+    budget.own_ns = own_ns;
 }
 
 /* How long to sleep: as told by what the program does, and so long that we take no more than our
@@ -217,9 +232,7 @@ static uint64_t pause_for(const struct course *course)
     unsigned spread = course->idle_passes ? spread_for(course->idle_passes, SPREAD_IDLE_MAX)
                                           : spread_for(course->busy_passes, SPREAD_BUSY_MAX);
     uint64_t pause_ns = agent.control->wait_interval_ns * spread;
-    uint64_t due_ns = course->passes < FREE_PASSES ? 0 : course->cost_ns * COST_SHARE;
-    if (due_ns > PAUSE_MAX_NS)
-        due_ns = PAUSE_MAX_NS;
+    uint64_t due_ns = budget.left_ns < 0 ? (uint64_t)-budget.left_ns * COST_SHARE / SMOOTHING : 0;
     return due_ns > pause_ns ? due_ns : pause_ns;
 }
 
@@ -232,9 +245,7 @@ static void *sample_forever(void *argument)
         duty_sleep(pause_for(&course));
         if (is_alone() || atomic_load(&is_asked_to_end))
             break;
-        uint64_t before_ns = os_thread_cpu_ns();
-        uint64_t async_ns = one_pass(&course);
-        count_cost(&course, os_thread_cpu_ns() - before_ns - async_ns);
+        count_cost(one_pass(&course));
     }
     earlier_own_ns += os_thread_cpu_ns();
     return NULL;
@@ -302,7 +313,7 @@ void sampler_in_child(bool is_recorded)
 {
     lock_give(&starting);
     atomic_store(&agent.has_sampler, false);
-    earlier_own_ns = 0;
+    earlier_own_ns = budget.at_ns = budget.own_ns = 0;
     atomic_store(&reported_ns, 0);
     claims_in_child(is_recorded);
     if (is_recorded)

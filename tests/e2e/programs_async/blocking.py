@@ -41,7 +41,7 @@ async def longs():
 async def shorts():
     """Computing that comes back in time."""
     for _ in range(50):
-        end = time.perf_counter() + 0.002
+        end = time.perf_counter() + 0.001
         with timed("short"):
             while time.perf_counter() < end: pass  #: short
         await asyncio.sleep(0.001)  #: between

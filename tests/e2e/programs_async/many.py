@@ -1,7 +1,7 @@
 """Very many tasks: many.py TASKS SECONDS
 
-Nine of ten wait for a connection, the rest for a database, all through a few coroutines; four more
-have a line for themselves.
+Nine of ten wait for a connection, the rest for a database, all through a few coroutines; ten more
+share a line, and four have a line for themselves.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ from timing import finish, timed
 
 TASKS = int(sys.argv[1])
 SECONDS = float(sys.argv[2])
+RARE = 10
 
 end = 0
 
@@ -36,6 +37,11 @@ async def query():
 async def fetch():
     with timed("database"):
         await asyncio.sleep(max(0, end - time.perf_counter()))  #: database
+
+
+async def rare():
+    with timed("rare"):
+        await asyncio.sleep(max(0, end - time.perf_counter()))  #: rare
 
 
 async def once():
@@ -69,6 +75,7 @@ async def main():
     end = time.perf_counter() + SECONDS
     queue, happened = asyncio.Queue(), asyncio.Event()
     tasks = [asyncio.ensure_future(coro) for coro in (once(), often(), producer(queue), consumer(queue))]
+    tasks += [asyncio.ensure_future(rare()) for _ in range(RARE)]
     for number in range(TASKS):
         tasks.append(asyncio.ensure_future(query() if number % 10 == 0 else connection(happened)))
     asyncio.get_running_loop().call_at(asyncio.get_running_loop().time() + end - time.perf_counter(), happened.set)

@@ -21,7 +21,7 @@ struct fake_object {
 /* Objects live as long as the test program. */
 static inline struct fake_object *fake_alloc(void)
 {
-    static struct fake_object pool[8192];
+    static struct fake_object pool[16384];
     static unsigned used;
     if (used == sizeof pool / sizeof *pool)
         abort();

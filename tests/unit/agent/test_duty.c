@@ -41,9 +41,10 @@ static struct {
     double kept;      /* part of what is allocated that stays */
     unsigned threads; /* one of them computes, the others wait */
     uint64_t late_ns; /* most by which a sleep takes longer */
+    uint64_t wake_ns; /* what it costs the sampler to sleep once */
     void (*in_pause)(void);
 
-    uint64_t wall_ns, cpu_ns;
+    uint64_t wall_ns, cpu_ns, own_ns;
     double open_work, closed_work; /* what the program got done, in seconds without a profiler, */
     double estimate;               /* and what one would take it for by what was seen */
     double objects_owed, bytes_owed, live_bytes;
@@ -101,6 +102,7 @@ static void advance(uint64_t ns)
 
 uint64_t __wrap_os_mono_ns(void);
 uint64_t __wrap_os_process_cpu_ns(void);
+uint64_t __wrap_os_thread_cpu_ns(void);
 bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns);
 int __wrap_dl_iterate_phdr(int (*callback)(struct dl_phdr_info *, size_t, void *), void *data);
 
@@ -114,6 +116,11 @@ uint64_t __wrap_os_process_cpu_ns(void)
     return world.cpu_ns;
 }
 
+uint64_t __wrap_os_thread_cpu_ns(void)
+{
+    return world.own_ns; /* only the sampler asks */
+}
+
 bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns)
 {
     *cpu_ns = tid == 1 ? world.cpu_ns : 1;
@@ -124,6 +131,7 @@ void sampler_pause(uint64_t ns)
 {
     assert_true(ns <= 1000000000);
     world.pauses++;
+    world.own_ns += world.wake_ns;
     world.last_pause_ns = ns;
     advance(ns / 2);
     if (world.in_pause)
@@ -264,6 +272,30 @@ static void windows_open_and_close(void **state)
     assert_true(world.longest_closed_ns < CLOSED_MOST_NS);
     assert_true(fabs(open_share() - 1. / 5) < 0.005);
     assert_int_equal(header.flags, 0);
+}
+
+/* Where it costs much to wake up, as on a busy machine, windows are fewer and longer. */
+static void windows_are_fewer_where_they_cost_much(void **state)
+{
+    (void)state;
+    world.wake_ns = 20000;
+    run_at(20e6, 1);
+    forget_the_past();
+    uint64_t before_ns = world.own_ns;
+    run(20);
+    assert_in_range(world.own_ns - before_ns, 20 * 900000, 20 * 1350000); /* 0.125 % */
+    assert_true(fabs(open_share() - 1. / 5) < 0.005);
+    world.wake_ns = 1000000; /* but not longer than can be */
+    run(1);
+    forget_the_past();
+    run(20);
+    assert_in_range(world.openings, 20000 / 160, 20000 / 100);
+    assert_true(fabs(open_share() - 1. / 5) < 0.01);
+    world.wake_ns = 1000;
+    run(1);
+    forget_the_past();
+    run(2);
+    assert_in_range(world.openings, 200, 300);
 }
 
 /* ---- how long they are open ---- */
@@ -480,6 +512,7 @@ int main(void)
         TEST(a_calm_program_is_seen_all_the_time),
         TEST(a_short_burst_is_seen_whole),
         TEST(windows_open_and_close),
+        TEST(windows_are_fewer_where_they_cost_much),
         TEST(what_is_owed_is_made_up_for),
         TEST(many_threads),
         TEST(the_factor_has_steps),

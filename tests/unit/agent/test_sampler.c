@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "agent/async/async.h"
 #include "agent/core/agent.h"
 #include "agent/core/forks.h"
 #include "agent/core/threads.h"
@@ -37,11 +38,11 @@ static _Atomic uint64_t mono_ns, program_ns, sampler_ns; /* sampler_ns: of all t
 static _Atomic uint64_t ended_ns;                        /* of those that have ended */
 static _Atomic unsigned sleeps, allowed;                 /* passes */
 static _Atomic uint64_t asked_ns;                        /* the last sleep */
-static _Atomic uint64_t pass_cost_ns;                    /* CPU time of a pass */
+static _Atomic uint64_t pass_cost_ns, async_cost_ns;     /* CPU time of a pass; of its tasks */
 static _Atomic bool moves, waits;                        /* what passes find */
 
 static struct {
-    unsigned begun, looked, skipped, compacted;
+    unsigned begun, looked, skipped, compacted, async_on, async_off;
     uint64_t begun_at_ns, wall_ns, idle_ns, last_now_ns;
 } seen;
 
@@ -100,6 +101,15 @@ void pass_skip(uint64_t now_ns)
 {
     seen.skipped++;
     seen.last_now_ns = now_ns;
+}
+
+uint64_t async_pass(uint64_t now_ns, bool is_on)
+{
+    (void)now_ns;
+    seen.async_on += is_on;
+    seen.async_off += !is_on;
+    sampler_ns += async_cost_ns;
+    return async_cost_ns;
 }
 
 void timeline_compact(void)
@@ -161,7 +171,7 @@ static int open_all(void **state)
     thread.state = THREAD_LIVE;
     sleeps = allowed = 0;
     moves = waits = true;
-    pass_cost_ns = 0;
+    pass_cost_ns = async_cost_ns = 0;
     memset(&seen, 0, sizeof seen);
     return 0;
 }
@@ -426,6 +436,8 @@ static void test_off(void **state)
     pass(10 * MS, 6 * MS, MS);
     assert_int_equal(seen.looked, 2);
     assert_int_equal(seen.skipped, 2);
+    assert_int_equal(seen.async_on, 2);
+    assert_int_equal(seen.async_off, 2);
     assert_int_equal(seen.wall_ns, 20 * MS);
     assert_int_equal(agent.arena.header->on_ns, 20 * MS);
     assert_int_equal(agent.arena.header->off_cpu_ns, 11 * MS); /* all that the process used */
@@ -471,29 +483,74 @@ static void test_pauses(void **state)
     assert_int_equal(asked_ns, INTERVAL_NS);
 }
 
-/* Passes that cost much are far between; the first may cost what they like, and so may a single
- * one. */
+static void sleep_and_pass(unsigned passes)
+{
+    for (unsigned i = 0; i < passes; i++)
+        pass(asked_ns, 5 * MS, 0);
+}
+
+/* What it uses of a processor's time is bounded, whatever it is used for: passes that cost much are
+ * far between. */
 static void test_cost(void **state)
 {
     (void)state;
     start();
-    pass_cost_ns = MS / 10;
-    for (int i = 0; i < 99; i++)
+    uint64_t began_ns = mono_ns;
+    pass_cost_ns = MS / 25; /* the first follow each other as if they cost nothing */
+    sleep_and_pass(100);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    sleep_and_pass(400);
+    assert_in_range(asked_ns, 19 * MS, 21 * MS);
+    assert_true(sampler_ns < (mono_ns - began_ns) * 3 / 1000);
+    pass_cost_ns = MS / 2;
+    sleep_and_pass(100);
+    assert_in_range(asked_ns, 245 * MS, 255 * MS);
+    pass_cost_ns = MS / 100; /* cheap ones again */
+    sleep_and_pass(100);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    pass_cost_ns = 50 * MS; /* a single one is forgiven, */
+    sleep_and_pass(1);
+    pass_cost_ns = MS / 100;
+    sleep_and_pass(20);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    pass_cost_ns = 5 * MS; /* and never is the next one later than that */
+    sleep_and_pass(60);
+    assert_in_range(asked_ns, 349 * MS, 350 * MS);
+}
+
+/* Sleeping counts as well. */
+static void test_cost_of_waking(void **state)
+{
+    (void)state;
+    start();
+    for (int i = 0; i < 400; i++)
+        pass(asked_ns, 5 * MS, MS / 25);
+    assert_in_range(asked_ns, 19 * MS, 21 * MS);
+}
+
+/* A sampler that takes another's place has no more than that one had. */
+static void test_cost_while_stepping_aside(void **state)
+{
+    (void)state;
+    start();
+    pass_cost_ns = MS / 25;
+    sleep_and_pass(400);
+    stop();
+    start();
+    sleep_and_pass(1);
+    assert_in_range(asked_ns, 15 * MS, 21 * MS);
+}
+
+/* Reading tasks has a budget of its own. */
+static void test_cost_of_tasks(void **state)
+{
+    (void)state;
+    start();
+    pass_cost_ns = MS / 100;
+    async_cost_ns = 5 * MS;
+    for (int i = 0; i < 200; i++)
         pass(10 * MS, 5 * MS, 0);
     assert_int_equal(asked_ns, INTERVAL_NS);
-    pass(10 * MS, 5 * MS, 0);
-    assert_in_range(asked_ns, 36 * MS, 37 * MS);
-    pass_cost_ns = 50 * MS;
-    pass(asked_ns, 5 * MS, 0);
-    assert_in_range(asked_ns, 45 * MS, 55 * MS);
-    pass_cost_ns = MS / 100;
-    for (int i = 0; i < 60; i++)
-        pass(asked_ns, 5 * MS, 0);
-    assert_int_equal(asked_ns, INTERVAL_NS);
-    pass_cost_ns = 5 * MS;
-    for (int i = 0; i < 60; i++)
-        pass(asked_ns, 5 * MS, 0);
-    assert_int_equal(asked_ns, 350 * MS);
 }
 
 static void test_growth(void **state)
@@ -528,6 +585,9 @@ int main(void)
         CASE(test_virtual_time),
         CASE(test_pauses),
         CASE(test_cost),
+        CASE(test_cost_of_tasks),
+        CASE(test_cost_of_waking),
+        CASE(test_cost_while_stepping_aside),
         CASE(test_growth),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "agent/async/loops.h"
 #include "agent/core/agent.h"
 #include "agent/core/kin.h"
 #include "agent/cpu/owner.h"
@@ -109,6 +110,15 @@ void runners_ran(uint32_t node, bool is_native, uint64_t ns)
     ran.node = node;
     ran.is_native = is_native;
     ran.ns = ns;
+}
+
+static unsigned loop_seen;
+
+void loops_see(struct thread *whose, uint32_t node)
+{
+    assert_ptr_equal(whose, &thread);
+    assert_int_equal(node, thread.last_node);
+    loop_seen++;
 }
 
 uint64_t threads_next_interval_ns(struct thread *asking)
@@ -252,6 +262,18 @@ static void test_kinds(void **state)
         run((i + 1) * MS);
         assert_int_equal(ns_in(WIRE_FRAME_PYTHON, cases[i].kind), (i + 1) * MS);
     }
+}
+
+static void test_loop(void **state)
+{
+    faults_install(state);
+    struct loop loop;
+    loop_seen = 0;
+    run(MS);
+    assert_int_equal(loop_seen, 0);
+    thread.loop = &loop;
+    run(MS);
+    assert_int_equal(loop_seen, 1);
 }
 
 static void test_off(void **state)
@@ -685,6 +707,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         CASE(test_weight),
         CASE(test_kinds),
+        CASE(test_loop),
         CASE(test_off),
         CASE(test_inactive),
         CASE(test_layout_fits),
