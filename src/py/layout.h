@@ -79,7 +79,8 @@ struct py_layout {
     uint8_t fr_owner_max;  /* anything above is not a frame */
     uint8_t instruction;   /* enum py_instruction */
     uintptr_t code_mask;   /* tag bits of the code pointer in a frame */
-    int32_t fo_frame; /* where a frame object has the frame's address; where absent, it is the frame */
+    int32_t
+        fo_frame; /* where a frame object has the frame's address; where absent, it is the frame */
 
     int32_t code_file, code_name, code_first_line, code_line_table;
     int32_t code_bytes;     /* first instruction: inside the code object ... */
