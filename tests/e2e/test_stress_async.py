@@ -13,7 +13,7 @@ from side_by_side import loss
 
 pytestmark = pytest.mark.stress
 
-SECONDS = float(os.environ.get("SCALENE_STRESS_SECONDS", "15"))
+SECONDS = float(os.environ.get("SCALENE_STRESS_SECONDS", "12"))
 
 
 @pytest.mark.checked

@@ -33,9 +33,9 @@ def mix(scalene, python):
     return awaits.run(scalene, python, "mix.py")
 
 
-@pytest.fixture(scope="module")
-def blocking(scalene, python):
-    return awaits.run(scalene, python, "blocking.py")
+@pytest.fixture(scope="module", params=SOME_PYTHONS, ids=version_of)
+def blocking(scalene, request):
+    return awaits.run(scalene, request.param, "blocking.py")
 
 
 def assert_right_lines(run):
@@ -152,7 +152,7 @@ def test_concurrency(mix):
     assert fan["n_async_concurrency_mean"] == pytest.approx(10, rel=0.03)
     assert fan["async_task_names"] == ["fan %d" % i for i in range(10)]
     slow = mix.marked["slow"]
-    assert (slow["n_async_concurrency_peak"], slow["n_async_concurrency_mean"]) == (1, pytest.approx(1))
+    assert (slow["n_async_concurrency_peak"], slow["n_async_concurrency_mean"]) == (1, pytest.approx(1, rel=0.03))
 
 
 def test_loop(mix):
@@ -200,7 +200,8 @@ def test_blocked_in_all(blocking):
     figures = blocking.profile["async"]
     blocked = sum(blocking.section(mark)["seconds"] for mark in ("nap", "stretch", "long"))
     late = blocking.section("short")["late"]
-    assert 0.95 * blocked <= figures["blocked_sec"] <= 1.05 * blocked + late
+    # Where the machine is busy, a loop may be without a processor anywhere.
+    assert 0.95 * blocked <= figures["blocked_sec"] <= 1.05 * blocked + late + 0.1
     assert figures["blocked_sec"] <= figures["busy_sec"]
     assert figures["longest_blocked_sec"] == pytest.approx(blocking.section("long")["longest"], rel=0.1)
     assert figures["longest_blocked_file"].endswith("blocking.py")
@@ -248,13 +249,12 @@ def assert_many(run, count, rare):
 
 @few_pythons
 def test_10000_tasks(scalene, python):
-    assert_many(awaits.run(scalene, python, "many.py", "10000", "12"), 10000, 0.25)
+    assert_many(awaits.run(scalene, python, "many.py", "10000", "10"), 10000, 0.25)
 
 
-@few_pythons
-def test_500_tasks(scalene, python):
+def test_500_tasks(scalene, newest_python):
     """Too many for one pass, perhaps, but not for a few."""
-    assert_many(awaits.run(scalene, python, "many.py", "500", "3"), 500, 0.1)
+    assert_many(awaits.run(scalene, newest_python, "many.py", "500", "3"), 500, 0.1)
 
 
 @few_pythons

@@ -23,9 +23,7 @@ STATUS = {
 }
 
 
-@pytest.mark.parametrize("kind", STATUS)
-@few_pythons
-def test_end_with_pending_tasks(scalene, python, kind):
+def assert_pending(scalene, python, kind):
     """The status is the program's own, and what was seen until then is in the profile."""
     run = awaits.launch(scalene, python, "endings.py", kind, status=STATUS[kind])
     entry = run.marked["pending"]
@@ -33,6 +31,18 @@ def test_end_with_pending_tasks(scalene, python, kind):
     # runs, so they are some 40 ms apart, of 800.
     assert entry["async_await_sec"] == pytest.approx(run.truth, rel=0.12)
     assert entry["n_async_concurrency_peak"] == 20
+
+
+@pytest.mark.parametrize("kind", STATUS)
+def test_end_with_pending_tasks(scalene, newest_python, kind):
+    assert_pending(scalene, newest_python, kind)
+
+
+@pytest.mark.parametrize("kind", ["abandoned", "kill"])
+@pytest.mark.parametrize("python", SOME_PYTHONS[:-1], ids=version_of)
+def test_end_of_other_pythons(scalene, python, kind):
+    """With the interpreter's own end, which looks at all tasks once more, and without."""
+    assert_pending(scalene, python, kind)
 
 
 @few_pythons
@@ -47,6 +57,7 @@ def test_loops_restarted(scalene, python):
     assert run.profile["async"]["tasks_peak"] == 11
 
 
+@few_pythons
 def test_fork_with_a_running_loop(scalene, python):
     """In the child the parent's tasks are there, too, but nobody runs them: they do not wait."""
     run = awaits.launch(scalene, python, "forks.py", flags=["-W", "ignore"])
@@ -69,6 +80,5 @@ def test_async_without_memory(scalene, newest_python):
 
 
 @pytest.mark.parametrize("kind", ["epoll", "generators", "by_hand", "not_run"])
-@few_pythons
-def test_no_loop(scalene, python, kind):
-    awaits.assert_nothing(awaits.launch(scalene, python, "no_loop.py", kind).profile)
+def test_no_loop(scalene, newest_python, kind):
+    awaits.assert_nothing(awaits.launch(scalene, newest_python, "no_loop.py", kind).profile)

@@ -6,7 +6,7 @@ import time
 
 from timing import finish, run, timed
 
-SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 5
+SECONDS = float(sys.argv[2]) if len(sys.argv) > 2 else 4
 FAN = 10
 FAST = 5
 HAS_GROUPS = hasattr(asyncio, "TaskGroup")
