@@ -13,6 +13,7 @@ of the time.  With --original, an interpreter that has the original Scalene from
 """
 import argparse
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -21,6 +22,8 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = str(HERE / "programs/idle_tasks.py")
+# Seconds until a run is given up: start, end and report of 100,000 tasks take a few.
+PATIENCE = 60
 PLAIN, NO_ASYNC, AGAIN, ASYNC, ORIGINAL = "plain", "no async", "plain again", "async", "original"
 
 
@@ -49,36 +52,49 @@ class Bench:
         }[configuration]
 
     def run(self, configuration, tasks):
-        """Milliseconds late at three points, and the percentage of a processor that other threads take."""
+        """Milliseconds late at three points, and percentages of a processor: the loop's thread, and all others.  None if
+        it did not end."""
         command = self.command(configuration, tasks)
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, encoding="utf-8")
-        if done.returncode:
-            sys.exit("%s failed: %s" % (" ".join(command), done.stderr))
-        *late, in_thread, in_all = map(float, done.stdout.splitlines()[-1].split())
+        # In a group of its own, whose end is the end of all of it.
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, encoding="utf-8", start_new_session=True)
+        try:
+            stdout, stderr = process.communicate(timeout=PATIENCE + 2 * self.seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            return None
+        if process.returncode:
+            sys.exit("%s failed: %s" % (" ".join(command), stderr))
+        *late, in_thread, in_all = map(float, stdout.splitlines()[-1].split())
         return [*late, 100 * in_thread / self.seconds, 100 * (in_all - in_thread) / self.seconds]
 
 
 def measure(bench, tasks, rounds):
-    """By configuration: a row of figures for each round."""
+    """By configuration: a row of figures for each round.  One that did not end has no further turn."""
     rows = {name: [] for name in bench.configurations}
     for number in range(rounds):
         turn = number % len(bench.configurations)
         for name in bench.configurations[turn:] + bench.configurations[:turn]:
-            rows[name].append(bench.run(name, tasks))
+            if None not in rows[name]:
+                rows[name].append(bench.run(name, tasks))
         say("%d tasks, round %d of %d: " % (tasks, number + 1, rounds)
-            + "  ".join("%s %.3f ms" % (name, of_rounds[-1][1]) for name, of_rounds in rows.items()))
+            + "  ".join("%s %.3f ms" % (name, of_rounds[-1][1]) for name, of_rounds in rows.items()
+                        if None not in of_rounds))
     return rows
 
 
 def show(tasks, rows):
-    medians = {name: [statistics.median(column) for column in zip(*of_rounds)] for name, of_rounds in rows.items()}
+    medians = {name: [statistics.median(column) for column in zip(*of_rounds)]
+               for name, of_rounds in rows.items() if None not in of_rounds}
     plain = [statistics.mean(pair) for pair in zip(medians[PLAIN], medians[AGAIN])]
     print("\n%d tasks" % tasks)
     print("  %-12s %9s %9s %9s  %9s %9s %9s" % ("", "p50 ms", "p90 ms", "p99 ms", "p90 ratio", "loop %", "sampler %"))
     for name, figures in medians.items():
         *late, loop, others = figures
         print("  %-12s %9.3f %9.3f %9.3f  %9.2f %9.1f %9.2f" % (name, *late, late[1] / plain[1], loop, others))
+    for name in set(rows) - set(medians):
+        print("  %-12s did not end within %d s" % (name, PATIENCE))
 
 
 def main():

@@ -11,7 +11,7 @@ import pytest
 
 import awaits
 import truth
-from awaits import assert_bursty, assert_near, suspended
+from awaits import assert_blocked, assert_bursty, assert_near, suspended
 from conftest import SOME_PYTHONS, version_of
 
 few_pythons = pytest.mark.parametrize("python", SOME_PYTHONS, ids=version_of, scope="module")
@@ -184,10 +184,7 @@ def test_loop_that_is_never_idle(scalene, python):
 
 @pytest.mark.parametrize("mark", ["nap", "stretch", "long"])
 def test_blocked(blocking, mark):
-    entry, section = blocking.marked[mark], blocking.section(mark)
-    assert entry["async_blocked_sec"] == pytest.approx(section["seconds"], rel=0.05)
-    assert entry["async_blocked_count"] == section["times"]
-    assert entry["async_blocked_longest_sec"] == pytest.approx(section["longest"], rel=0.1, abs=0.005)
+    assert_blocked(blocking, mark)
 
 
 def test_what_does_not_block(blocking):
@@ -217,9 +214,8 @@ def test_blocked_in_all(blocking):
 def test_two_loops(scalene, python):
     run = awaits.run(scalene, python, "two_loops.py")
     assert run.profile["async"]["loops"] == 2
-    nap = run.section("nap")
-    assert run.marked["nap"]["async_blocked_sec"] == pytest.approx(nap["seconds"], rel=0.05)
-    assert run.profile["async"]["blocked_sec"] == pytest.approx(nap["seconds"], rel=0.05, abs=0.03)
+    assert_blocked(run, "nap")
+    assert run.profile["async"]["blocked_sec"] == pytest.approx(run.section("nap")["seconds"], rel=0.05, abs=0.03)
     for mark in ("free", "steady", "blocked_wait"):
         assert run.marked[mark]["async_blocked_sec"] <= 0.05, mark
     for mark in ("free", "steady"):

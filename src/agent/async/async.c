@@ -29,7 +29,7 @@ uint64_t async_pass(uint64_t now_ns, bool is_on)
 void async_in_child(bool is_recorded)
 {
     last_ns = 0;
-    visits_reset();
     loops_in_child(is_recorded);
-    awaits_in_child(is_recorded);
+    awaits_in_child(is_recorded); /* before visits, who would write of the parent's places */
+    visits_reset();
 }

@@ -3,7 +3,7 @@
 #include "os/guard.h"
 #include "os/os.h"
 
-enum { PREVIOUS = 8 /* in a link, behind `next` */, LINKS_A_CLOCK = 64 };
+enum { PREVIOUS = 8 /* in a link, behind `next` */, LINKS_A_CLOCK = 64, LINKS_MAX = 1 << 24 };
 
 /* Is it still a link of a list? */
 static bool is_linked(uintptr_t link)
@@ -47,13 +47,15 @@ static uintptr_t step(struct list_walk *walk, uintptr_t head, bool *at_end)
     return link;
 }
 
-uintptr_t lists_next(struct list_walk *walk, uintptr_t head, bool *at_end)
+uintptr_t lists_next(struct list_walk *walk, uintptr_t head, uint64_t most, bool *at_end)
 {
     uintptr_t link = step(walk, head, at_end);
     while (walk->skip && link && !*at_end) {
         walk->skip--;
         link = step(walk, head, at_end);
     }
+    if (walk->seen >= most)
+        *at_end = true;
     if (*at_end)
         *walk = (struct list_walk){0};
     else if (!link)
@@ -67,7 +69,7 @@ bool lists_count(struct list_walk *walk, uintptr_t head, uint64_t deadline_ns, u
     lists_resume(walk);
     for (;;) {
         uint64_t before = walk->seen;
-        uintptr_t link = lists_next(walk, head, &at_end);
+        uintptr_t link = lists_next(walk, head, LINKS_MAX, &at_end);
         if (at_end) {
             *length = before + (link != 0);
             return true;

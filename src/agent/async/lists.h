@@ -26,8 +26,9 @@ struct list_walk {
 void lists_resume(struct list_walk *walk);
 
 /* The next link of the list at `head`, 0: it changes just now.  *at_end: that was the last, or
- * there is none; the walk is at the beginning again. */
-uintptr_t lists_next(struct list_walk *walk, uintptr_t head, bool *at_end);
+ * there is none; the walk is at the beginning again.  Also after `most` links: one that is used
+ * again may be of another list, which never comes to our head. */
+uintptr_t lists_next(struct list_walk *walk, uintptr_t head, uint64_t most, bool *at_end);
 
 /* Go on counting; true: it was counted to its end. */
 bool lists_count(struct list_walk *walk, uintptr_t head, uint64_t deadline_ns, uint64_t *length);

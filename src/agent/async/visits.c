@@ -35,7 +35,7 @@ struct source {
 static struct {
     struct source sources[SOURCES_MAX];
     unsigned count, current;
-    uint64_t cursor; /* slots visited of the current source */
+    uint64_t visited, cursor; /* slots, of all sources and of the current one */
     uint32_t factor, offset, random;
     uint64_t began_ns;
     uint64_t found; /* tasks, finished ones too */
@@ -50,9 +50,15 @@ struct visit {
     bool is_torn; /* what was visited changed meanwhile */
 };
 
+static uint64_t unseen_ns; /* time of passes that found no task, though there are some */
 static struct py_frame chain[PY_FRAMES_MAX];
 
 /* ---- sources ---- */
+
+static bool is_list(const struct source *source)
+{
+    return !source->set && !source->is_greenlets;
+}
 
 static void measure(struct source *source)
 {
@@ -84,6 +90,10 @@ static uint32_t next_random(void)
 
 static void begin_source(void)
 {
+    struct source *source = &round_.sources[round_.current];
+    measure(source);
+    if (is_list(source))
+        source->loop->visiting = (struct list_walk){0};
     round_.cursor = 0;
     round_.factor = next_random() << 1 | 1; /* odd: every slot comes once */
     round_.offset = next_random();
@@ -93,7 +103,7 @@ static void begin_round(uint64_t now_ns)
 {
     bool has_asyncio = false, has_gevent = false;
     round_.count = round_.current = 0;
-    round_.found = 0;
+    round_.visited = round_.found = 0;
     round_.began_ns = now_ns;
     for (unsigned i = 0; i < loops_used(); i++) {
         struct loop *loop = loops_at(i);
@@ -111,7 +121,8 @@ static void begin_round(uint64_t now_ns)
         add_source((struct source){.set = registry.tasks, .is_weak = true});
     if (has_gevent)
         add_source((struct source){.is_greenlets = true});
-    begin_source();
+    if (round_.count)
+        begin_source();
 }
 
 /* ---- lists ---- */
@@ -129,7 +140,7 @@ static void count_lists(uint64_t now_ns, uint64_t deadline_ns)
         struct loop *loop = loops_at(i);
         if (!loops_is_running(loop) || atomic_load(&loop->kind) != REGISTRY_ASYNCIO ||
             !registry_ready(REGISTRY_ASYNCIO) ||
-            (loop->counted_ns && now_ns - loop->counted_ns < COUNT_PACE_NS))
+            (loop->list_length && now_ns - loop->counted_ns < COUNT_PACE_NS))
             continue;
         if (lists_count(&loop->counting, list_head(loop), deadline_ns, &loop->list_length))
             loop->counted_ns = now_ns;
@@ -269,9 +280,11 @@ static bool visit_slot(struct visit *visit, const struct source *source)
 {
     struct py_set set;
     uint64_t slot = round_.cursor++;
-    if (!source->set && !source->is_greenlets) {
+    if (is_list(source)) {
         bool at_end;
-        uintptr_t link = lists_next(&source->loop->visiting, list_head(source->loop), &at_end);
+        uint64_t most = 2 * source->size + MANY;
+        uintptr_t link =
+            lists_next(&source->loop->visiting, list_head(source->loop), most, &at_end);
         if (link)
             visit_task(visit, source, link - (uintptr_t)agent.layout.futures.node);
         else
@@ -302,8 +315,9 @@ static uint64_t count_tasks(void)
 {
     uint64_t used = 0;
     for (unsigned i = 0; i < round_.count; i++) {
-        measure(&round_.sources[i]);
-        used += round_.sources[i].used;
+        struct source now = round_.sources[i]; /* whose size stays until it is visited again */
+        measure(&now);
+        used += now.used;
     }
     return used;
 }
@@ -333,11 +347,12 @@ static void end_round(uint64_t now_ns)
  * True if it is that and the round has been made in this pass alone. */
 static bool visit_slots(struct visit *visit, uint64_t now_ns)
 {
-    bool is_own_round = !round_.current && !round_.cursor;
+    bool is_own_round = !round_.visited;
     bool has_begun = is_own_round;
     while (round_.count) {
         uint64_t found = visit->found;
         bool has_more = visit_slot(visit, &round_.sources[round_.current]);
+        round_.visited++;
         round_.found += visit->found - found;
         if (!has_more && ++round_.current < round_.count) {
             begin_source();
@@ -390,12 +405,16 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     }
     if (!round_.count)
         begin_round(now_ns - since_ns);
-    count_tasks();
+    else if (!round_.visited)
+        begin_round(round_.began_ns); /* loops and tasks may have come since */
     bool is_exact = visit_slots(&visit, now_ns);
     uint64_t used = count_tasks();
-    if (visit.found) {
+    if (!visit.found) {
+        unseen_ns = used ? unseen_ns + since_ns : 0;
+    } else {
         double scale = is_exact ? 1 : scale_of(used, visit.found);
-        awaits_weigh((double)since_ns / 1000 * scale, is_exact);
+        awaits_weigh((double)(since_ns + unseen_ns) / 1000 * scale, is_exact);
+        unseen_ns = 0;
         raise_peak((double)visit.tasks * scale);
         note_crowd(&visit, scale, now_ns);
     }
@@ -409,4 +428,6 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
 void visits_reset(void)
 {
     round_.count = 0;
+    unseen_ns = 0;
+    awaits_end_round(0, 1);
 }

@@ -8,6 +8,7 @@
  *
  * Status 0 when every child and, afterwards, the parent could use everything.
  */
+#include "agent/async/loops.h"
 #include "agent/core/agent.h"
 #include "agent/core/lock.h"
 #include "agent/core/threads.h"
@@ -31,6 +32,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -64,6 +66,7 @@ enum point {
     COMPACTION, /* of the timeline */
     NODE,       /* of the call tree, reserved and not yet known */
     THREAD,     /* an entry that is taken and not yet live */
+    LOOP,       /* an entry that is taken and not yet live */
     GROWTH,     /* of the arena, by the sampler */
     SLOT,       /* these three have the recorder's lock */
     SITE,
@@ -108,6 +111,9 @@ void *__wrap_blocks_take(size_t size_bytes, size_t align_bytes);
 uint32_t __wrap_place_site(uint32_t node, enum wire_site_kind kind, const void *caller);
 bool __wrap_records_add(const void *block, uint32_t site, struct memory_sample *sample);
 void __wrap_os_yield(void);
+struct registry_loop __wrap_registry_ask(void);
+void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uintptr_t tstate,
+                        struct py_frame *frames, struct py_walk *walk);
 
 void __wrap_lock_take(struct lock *lock)
 {
@@ -132,6 +138,24 @@ void *__wrap_arena_record(const struct arena *arena, enum wire_section_id sectio
     if (section == WIRE_LOG)
         reach(COMPACTION);
     return __real_arena_record(arena, section, id);
+}
+
+/* Whoever polls has an event loop. */
+struct registry_loop __wrap_registry_ask(void)
+{
+    return (struct registry_loop){REGISTRY_ASYNCIO, 0x1000, 0};
+}
+
+/* No Python is there to be walked through: only who meets a loop comes here. */
+void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uintptr_t tstate,
+                        struct py_frame *frames, struct py_walk *walk)
+{
+    (void)layout;
+    (void)code_type;
+    (void)tstate;
+    (void)frames;
+    reach(LOOP);
+    *walk = (struct py_walk){0};
 }
 
 void __wrap_arena_grow(struct arena *arena, int fd)
@@ -236,6 +260,13 @@ static void run_thread(void)
 {
     pthread_t thread;
     CHECK(!pthread_create(&thread, NULL, do_nothing, NULL) && !pthread_join(thread, NULL));
+}
+
+static void poll_something(void)
+{
+    struct epoll_event event;
+    int fd = epoll_create1(EPOLL_CLOEXEC);
+    CHECK(fd >= 0 && !epoll_wait(fd, &event, 1, 0) && !close(fd));
 }
 
 static void want_growth(void)
@@ -346,6 +377,7 @@ static const struct section {
     {"compaction", COMPACTION, compact, be_alone, false},
     {"nodes", NODE, add_node, map, false},
     {"threads", THREAD, run_thread, run_thread, false},
+    {"loops", LOOP, poll_something, poll_something, false},
     {"growth", GROWTH, want_growth, be_alone, false},
     {"slots", SLOT, allocate, allocate, true},
     {"sites", SITE, allocate, map, true},
@@ -390,6 +422,7 @@ static void check_recording(void)
     CHECK(agent.active && agent.has_sampler && header->pid == getpid());
     CHECK(header->flags & WIRE_PROCESS_FORKED && header->flags & WIRE_PROCESS_MEMORY);
     CHECK(live_threads() == 1 && threads_self() && threads_self()->is_main);
+    CHECK(!loops_used() && !header->async.loops);
     check_tables();
     tick_sample(threads_self(), NULL);
     const struct wire_node *node = arena_record(&agent.arena, WIRE_NODE, threads_self()->last_node);
@@ -431,6 +464,13 @@ static void check_blocks(void)
     CHECK(bytes && bytes == agent.arena.header->memory.live_bytes);
 }
 
+/* Who polls here has a loop; those of the parent's threads are gone. */
+static void check_loops(void)
+{
+    CHECK(loops_used() == 1 && loops_at(0)->thread == threads_self());
+    CHECK(threads_self()->loop == loops_at(0) && agent.arena.header->async.loops == 1);
+}
+
 static void check_timeline(void)
 {
     struct wire_header *header = agent.arena.header;
@@ -465,6 +505,7 @@ static void use_everything(void)
     use_objects();
     map();
     run_thread();
+    poll_something();
     fork_once();
 }
 
@@ -481,6 +522,7 @@ static _Noreturn void be_child(const struct section *section, bool is_known)
     if (is_known) {
         check_blocks();
         check_sites();
+        check_loops();
         check_timeline();
     } else {
         CHECK(!agent.active && !agent.has_sampler);
@@ -530,6 +572,7 @@ static void fork_inside(const struct section *section, bool by_fork)
     CHECK(!pthread_create(&thread, NULL, enter, (void *)(uintptr_t)section));
     wait_until(&is_inside);
     owner_see(threads_self(), threads_self()->last_node, OWNER_IN_NATIVE);
+    uint32_t loops = agent.arena.header->async.loops;
     child = make_child(by_fork);
     CHECK(child >= 0);
     if (!child)
@@ -542,6 +585,7 @@ static void fork_inside(const struct section *section, bool by_fork)
     alarm(PATIENCE_SEC);
     if (status)
         fail_at(WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "the child failed", __LINE__);
+    CHECK(agent.arena.header->async.loops == loops); /* the child's are none of ours */
     CHECK(!pthread_join(thread, NULL));
     while (tasks() > 2) /* a thread that was joined is there for some microseconds more */
         sched_yield();
@@ -564,8 +608,8 @@ static _Atomic unsigned long steps;
 /* What makes forks slow is not done so often. */
 static void *do_everything(void *argument)
 {
-    static void (*const often[])(void) = {change_handler, log_something, allocate_little, add_node,
-                                          say_many_objects};
+    static void (*const often[])(void) = {change_handler, log_something,    allocate_little,
+                                          add_node,       say_many_objects, poll_something};
     static void (*const seldom[])(void) = {map, restart_sampler, run_thread, run_shell};
     enum { OFTEN = sizeof often / sizeof *often, SELDOM = sizeof seldom / sizeof *seldom };
     for (uintptr_t i = (uintptr_t)argument;; i++) {
@@ -599,6 +643,7 @@ static _Noreturn void be_short_child(void)
     change_handler();
     allocate_little();
     map();
+    poll_something();
     _exit(0);
 }
 

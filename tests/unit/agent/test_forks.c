@@ -45,9 +45,9 @@ static void test_clone(void **state)
     assert_int_equal(run(*state, "clone"), 0);
 }
 
-static const char *const sections[] = {"handlers",   "shell", "sampler", "log",
-                                       "compaction", "nodes", "threads", "growth",
-                                       "slots",      "sites", "records", "windows"};
+static const char *const sections[] = {"handlers", "shell",   "sampler", "log",   "compaction",
+                                       "nodes",    "threads", "growth",  "slots", "sites",
+                                       "records",  "windows", "loops"};
 enum { SECTIONS = sizeof sections / sizeof *sections };
 
 int main(int argc, char **argv)
