@@ -66,7 +66,9 @@ static const struct {
     {"_Py_NoneStruct", &registry.types.none},
 };
 
-static bool can_ask;
+static _Atomic bool can_ask;
+static bool was_looked_up;                         /* what asyncio has */
+static atomic_flag is_settling = ATOMIC_FLAG_INIT; /* without GIL several may come at once */
 
 void registry_init(void)
 {
@@ -184,10 +186,15 @@ static bool task_fits(uintptr_t task)
  * from. */
 static bool describe(void)
 {
+    uint64_t words[32]; /* more than we know of */
     size_t bytes = 0;
-    const uint64_t *description = symbols_section(
-        tasks_type_code(&agent.layout, registry.types.task), ".AsyncioDebug", &bytes);
-    return description && tasks_describe(&agent.layout, description, bytes);
+    const void *description = symbols_section(tasks_type_code(&agent.layout, registry.types.task),
+                                              ".AsyncioDebug", &bytes);
+    if (bytes > sizeof words)
+        bytes = sizeof words;
+    /* With a guard: the file may be another one by now. */
+    return description && guard_copy(words, (uintptr_t)description, bytes) &&
+           tasks_describe(&agent.layout, words, bytes);
 }
 
 static void set_state(enum wire_async_state state)
@@ -198,10 +205,8 @@ static void set_state(enum wire_async_state state)
 /* Nothing is believed before a living task was compared with what it says of itself. */
 static void settle_asyncio(void)
 {
-    static bool was_looked_up;
     struct py_futures *at = &agent.layout.futures;
     if (!was_looked_up) {
-        was_looked_up = true;
         registry.types.task = kept("_asyncio", "Task");
         registry.types.future = kept("_asyncio", "Future");
         registry.types.gathering = kept("asyncio.tasks", "_GatheringFuture");
@@ -214,6 +219,7 @@ static void settle_asyncio(void)
         if (at->node < 0 && !weak)
             weak = kept("asyncio.tasks", "_all_tasks");
         registry.tasks = (uintptr_t)attribute_of((object)weak, "data");
+        was_looked_up = true;
     }
     uintptr_t task =
         at->node >= 0 ? first_in_list() : first_in_set(registry.tasks, true, registry.types.task);
@@ -240,8 +246,10 @@ static struct registry_loop ask_asyncio(void)
     forget(running);
     forget(get);
     forget(module);
-    if (loop.kind && !registry_ready(REGISTRY_ASYNCIO))
+    if (loop.kind && !registry_ready(REGISTRY_ASYNCIO) && !atomic_flag_test_and_set(&is_settling)) {
         settle_asyncio();
+        atomic_flag_clear(&is_settling);
+    }
     return loop;
 }
 
@@ -291,8 +299,10 @@ static struct registry_loop ask_trio(void)
     object runner = attribute_of(context, "runner");
     object tasks = attribute_of(runner, "tasks");
     struct registry_loop loop = {tasks ? REGISTRY_TRIO : REGISTRY_NO_LOOP, 0, (uintptr_t)tasks};
-    if (tasks && !registry_ready(REGISTRY_TRIO))
+    if (tasks && !registry_ready(REGISTRY_TRIO) && !atomic_flag_test_and_set(&is_settling)) {
         settle_trio(loop.tasks);
+        atomic_flag_clear(&is_settling);
+    }
     forget(tasks); /* as long as the loop runs it is there; it is read with guards */
     forget(runner);
     forget(context);
@@ -325,6 +335,12 @@ struct registry_loop registry_ask(void)
     python.restore(type, value, trace);
     python.release(state);
     return loop;
+}
+
+/* Another thread may have been about it, which is not here. */
+void registry_in_child(void)
+{
+    atomic_flag_clear(&is_settling);
 }
 
 bool registry_ready(enum registry_kind kind)
