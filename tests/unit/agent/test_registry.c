@@ -208,6 +208,7 @@ static void begin(void)
     assert_true(layout_select(l, 0x030c01f0, 0, 0) && fixture_open(&agent.arena));
     l->futures = (struct py_futures){.is_described = true};
     tstate = fake_alloc();
+    put_at(tstate, 0, (uintptr_t)tstate); /* whatever is there, before it is known where to look */
     code = fake_code(l, "/p/a.py", "f", 1);
     coroutine = fake_new(l, (uintptr_t)types[3]);
     ((int8_t *)coroutine)[l->generators.state] = -1;
@@ -344,6 +345,7 @@ static void run_apart(void **state)
     pid_t pid = fork();
     assert_true(pid >= 0);
     if (!pid) {
+        setenv("CMOCKA_TEST_ABORT", "1", 1); /* who fails does not go on with the other cases */
         run();
         _exit(fixture_close(&agent.arena) ? 2 : 0);
     }
