@@ -208,7 +208,8 @@ static void begin(void)
     assert_true(layout_select(l, 0x030c01f0, 0, 0) && fixture_open(&agent.arena));
     l->futures = (struct py_futures){.is_described = true};
     tstate = fake_alloc();
-    put_at(tstate, 0, (uintptr_t)tstate); /* whatever is there, before it is known where to look */
+    put_at(tstate, 0,
+           (uintptr_t)&asyncio); /* whatever is there, before it is known where to look */
     code = fake_code(l, "/p/a.py", "f", 1);
     coroutine = fake_new(l, (uintptr_t)types[3]);
     ((int8_t *)coroutine)[l->generators.state] = -1;
@@ -271,6 +272,7 @@ static void ask_at_once(void)
     assert_int_equal(asks, 2);
     assert_true(registry_ready(REGISTRY_ASYNCIO));
     assert_int_equal(state_told(), WIRE_ASYNC_OK);
+    assert_int_equal(registry_ask().kind, REGISTRY_ASYNCIO); /* nobody gave up */
     assert_int_equal(references, KEPT);
 }
 
