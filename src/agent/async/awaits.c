@@ -112,9 +112,9 @@ static uint32_t find_await(uint32_t node, enum wire_await_kind kind)
     for (int probe = 0; probe < PROBES_MAX; probe++, at++) {
         uint32_t *entry = &memory->await_index[at & (AWAIT_ENTRIES - 1)];
         if (!*entry) {
-            *entry = new_await(node, kind);
-            if (*entry)
-                return *entry;
+            uint32_t made = *entry = new_await(node, kind);
+            if (made)
+                return made;
             break;
         }
         const struct wire_await *await = await_at(*entry);

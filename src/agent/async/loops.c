@@ -413,4 +413,5 @@ void loops_in_child(bool is_recorded)
     (void)is_recorded;
     memset(loops, 0, sizeof loops);
     atomic_store(&used, 0);
+    registry_in_child();
 }

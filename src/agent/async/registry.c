@@ -28,7 +28,9 @@ static const struct {
     {"PyFrame_Type", &registry.greenlets.frame_type},
 };
 
-static bool can_ask;
+static _Atomic bool can_ask;
+static bool was_looked_up;                         /* what asyncio has */
+static atomic_flag is_settling = ATOMIC_FLAG_INIT; /* without GIL several may come at once */
 
 void registry_init(void)
 {
@@ -105,10 +107,15 @@ static bool task_fits(uintptr_t task)
  * from. */
 static bool describe(void)
 {
+    uint64_t words[32]; /* more than we know of */
     size_t bytes = 0;
-    const uint64_t *description = symbols_section(
-        tasks_type_code(&agent.layout, registry.types.task), ".AsyncioDebug", &bytes);
-    return description && tasks_describe(&agent.layout, description, bytes);
+    const void *description = symbols_section(tasks_type_code(&agent.layout, registry.types.task),
+                                              ".AsyncioDebug", &bytes);
+    if (bytes > sizeof words)
+        bytes = sizeof words;
+    /* With a guard: the file may be another one by now. */
+    return description && guard_copy(words, (uintptr_t)description, bytes) &&
+           tasks_describe(&agent.layout, words, bytes);
 }
 
 static void set_state(enum wire_async_state state)
@@ -119,10 +126,8 @@ static void set_state(enum wire_async_state state)
 /* Nothing is believed before a living task was compared with what it says of itself. */
 static void settle_asyncio(void)
 {
-    static bool was_looked_up;
     struct py_futures *at = &agent.layout.futures;
     if (!was_looked_up) {
-        was_looked_up = true;
         registry.types.task = python_kept("_asyncio", "Task");
         registry.types.future = python_kept("_asyncio", "Future");
         registry.types.gathering = python_kept("asyncio.tasks", "_GatheringFuture");
@@ -135,6 +140,7 @@ static void settle_asyncio(void)
         if (at->node < 0 && !weak)
             weak = python_kept("asyncio.tasks", "_all_tasks");
         registry.tasks = (uintptr_t)python_attribute((object)weak, "data");
+        was_looked_up = true;
     }
     uintptr_t task =
         at->node >= 0 ? first_in_list() : first_in_set(registry.tasks, true, registry.types.task);
@@ -161,8 +167,10 @@ static struct registry_loop ask_asyncio(void)
     python_forget(running);
     python_forget(get);
     python_forget(module);
-    if (loop.kind && !registry_ready(REGISTRY_ASYNCIO))
+    if (loop.kind && !registry_ready(REGISTRY_ASYNCIO) && !atomic_flag_test_and_set(&is_settling)) {
         settle_asyncio();
+        atomic_flag_clear(&is_settling);
+    }
     return loop;
 }
 
@@ -212,8 +220,10 @@ static struct registry_loop ask_trio(void)
     object runner = python_attribute(context, "runner");
     object tasks = python_attribute(runner, "tasks");
     struct registry_loop loop = {tasks ? REGISTRY_TRIO : REGISTRY_NO_LOOP, 0, (uintptr_t)tasks};
-    if (tasks && !registry_ready(REGISTRY_TRIO))
+    if (tasks && !registry_ready(REGISTRY_TRIO) && !atomic_flag_test_and_set(&is_settling)) {
         settle_trio(loop.tasks);
+        atomic_flag_clear(&is_settling);
+    }
     python_forget(tasks); /* as long as the loop runs it is there; it is read with guards */
     python_forget(runner);
     python_forget(context);
@@ -250,6 +260,12 @@ struct registry_loop registry_ask(void)
     python.restore(type, value, trace);
     python.release(state);
     return loop;
+}
+
+/* Another thread may have been about it, which is not here. */
+void registry_in_child(void)
+{
+    atomic_flag_clear(&is_settling);
 }
 
 bool registry_ready(enum registry_kind kind)

@@ -41,4 +41,6 @@ struct registry_loop registry_ask(void);
 /* May tasks of this kind be read? */
 bool registry_ready(enum registry_kind kind);
 
+void registry_in_child(void); /* with loops_in_child() */
+
 #endif
