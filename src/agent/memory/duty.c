@@ -9,10 +9,10 @@
 
 enum {
     WORDS_MAX = 2 * DUTY_FUNCTIONS,
-    CYCLE_LEAST_NS = 8000000,  /* closed and open, on average; */
-    CYCLE_MOST_NS = 128000000, /* longer, where this thread's part of it would cost more than */
-    COST_SHARE = 800,          /* one part in so many of a processor's time */
-    SMOOTHING = 8,             /* cycles, that their mean cost is taken over */
+    CYCLE_LEAST_NS = 8000000, /* closed and open, on average; */
+    CYCLE_MOST_NS = 64000000, /* longer, where this thread's part of it would cost more than */
+    COST_SHARE = 800,         /* one part in so many of a processor's time */
+    SMOOTHING = 8,            /* cycles, that their mean cost is taken over */
     WINDOW_LEAST_NS = CYCLE_LEAST_NS / 32,
     OWED_MOST = 12, /* cycles */
     FEW_THREADS = 8,
@@ -317,7 +317,7 @@ static void one_cycle(int64_t factor)
     close_window();
     /* Windows were so much too long that the next one cannot be as much shorter: closed longer. */
     int64_t excess_ns =
-        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, 4 * CYCLE_LEAST_NS / (factor - 1));
+        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, 4 * cycle_ns / (factor - 1));
     sampler_pause((uint64_t)((part_ns + excess_ns) * (factor - 1)));
     open_window(factor);
     sampler_pause((uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, 2 * cycle_ns));

@@ -25,7 +25,8 @@ enum {
     SPREAD_BUSY_MAX = 2,
     COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
     AHEAD_NS = 3000000,       /* and so much at once, as at the start; */
-    COUNT_MOST_NS = 2000000,  /* a pass that makes the arena larger, say, counts as so much; */
+    AT_ONCE_NS = 500000,      /* what a single pass used beyond that it makes up for slowly, */
+    SLOW_PART = 3,            /* by one such part of its share; */
     PAUSE_MAX_NS = 350000000, /* but waits are looked at three times a second at least */
     SMOOTHING = 4,            /* passes, over which it makes up for what it used too much */
     STACK_BYTES = 64 * 1024,
@@ -43,6 +44,7 @@ static uint64_t earlier_own_ns;      /* CPU time of samplers that this process h
  * than most passes. */
 static struct {
     int64_t left_ns; /* negative: it used too much */
+    int64_t slow_ns; /* to be made up for slowly, so that passes do not stay away */
     uint64_t at_ns, own_ns;
 } budget;
 
@@ -142,6 +144,7 @@ static void begin(struct course *course)
     };
     if (!budget.at_ns) {
         budget.left_ns = AHEAD_NS;
+        budget.slow_ns = 0;
         budget.at_ns = os_mono_ns();
     }
     claims_join(os_mono_ns());
@@ -209,16 +212,22 @@ static uint64_t one_pass(struct course *course)
     return async_ns;
 }
 
+static int64_t least(int64_t one, int64_t other)
+{
+    return one < other ? one : other;
+}
+
 /* What the sampler took since this was last called, but for async_ns. */
 static void count_cost(uint64_t async_ns)
 {
     static const int64_t most_owed_ns = (int64_t)PAUSE_MAX_NS / COST_SHARE * SMOOTHING;
     uint64_t now_ns = os_mono_ns(), own_ns = earlier_own_ns + os_thread_cpu_ns();
     int64_t used_ns = (int64_t)(own_ns - budget.own_ns - async_ns);
-    budget.left_ns += (int64_t)(now_ns - budget.at_ns) / COST_SHARE;
-    if (budget.left_ns > AHEAD_NS)
-        budget.left_ns = AHEAD_NS;
-    budget.left_ns -= used_ns < COUNT_MOST_NS ? used_ns : COUNT_MOST_NS;
+    int64_t at_once_ns = least(used_ns, AT_ONCE_NS);
+    int64_t share_ns = (int64_t)(now_ns - budget.at_ns) / COST_SHARE;
+    int64_t paid_ns = least(budget.slow_ns, share_ns / SLOW_PART);
+    budget.slow_ns += used_ns - at_once_ns - paid_ns;
+    budget.left_ns = least(budget.left_ns + share_ns - paid_ns, AHEAD_NS) - at_once_ns;
     if (budget.left_ns < -most_owed_ns)
         budget.left_ns = -most_owed_ns;
     budget.at_ns = now_ns;

@@ -289,7 +289,7 @@ static void windows_are_fewer_where_they_cost_much(void **state)
     run(1);
     forget_the_past();
     run(20);
-    assert_in_range(world.openings, 20000 / 160, 20000 / 100);
+    assert_in_range(world.openings, 20000 / 80, 20000 / 50);
     assert_true(fabs(open_share() - 1. / 5) < 0.01);
     world.wake_ns = 1000;
     run(1);
