@@ -393,7 +393,8 @@ static void check_tasks(void)
     assert_true(reads(new_task(new_type(types.task), 0, future, coroutine))); /* derived from it */
     assert_true(reads(new_task(types.task, 0, fresh(new_type(types.future)), coroutine)));
     assert_int_equal(task.state, PY_TASK_WAITS);
-    assert_true(reads(new_task(types.task, 0, fresh(new_type(0)), coroutine))); /* of another make */
+    assert_true(
+        reads(new_task(types.task, 0, fresh(new_type(0)), coroutine))); /* of another make */
     assert_int_equal(task.state, PY_TASK_WAITS);
     for (uint32_t state = 1; state <= 2; state++) { /* cancelled, finished */
         assert_true(reads(new_task(types.task, state, 0, coroutine)));
