@@ -3,6 +3,8 @@
 #include "os/guard.h"
 #include "py/code.h"
 
+#include <string.h>
+
 enum {
     CHAIN_MAX = 64,   /* frames of a chain that are kept, */
     LINKS_MAX = 1024, /* and that are followed: more is garbage, or a circle */
@@ -163,17 +165,38 @@ static bool is_generator(const struct py_task_types *types, uintptr_t type)
            (type == types->coroutine || type == types->generator || type == types->async_generator);
 }
 
+/*
+ * Does an object of this type stand in front of a generator, an __await__(), asend(), athrow() or
+ * anext()?  Not all of these types are exported; all have these names, and the other object behind
+ * their head.
+ */
+static bool is_in_front(const struct py_layout *l, uintptr_t type)
+{
+    static const char names[][24] = {"coroutine_wrapper", "async_generator_asend",
+                                     "async_generator_athrow", "anext_awaitable"};
+    char name[sizeof *names];
+    if (!type || !guard_copy(name, type_field(l, type, TYPE_NAME), sizeof name))
+        return false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strncmp(name, names[i], sizeof name))
+            return true;
+    return false;
+}
+
 /* What stands in front of a generator gives way to it. */
 static uintptr_t behind(const struct py_layout *l, const struct py_task_types *types,
                         uintptr_t object)
 {
+    enum { IN_FRONT_MAX = 3 };
     unsigned bad = 0;
-    uintptr_t type = type_of(l, object);
-    if (type && (type == types->coroutine_wrapper || type == types->async_send)) {
+    for (int i = 0; i < IN_FRONT_MAX && object && !bad; i++) {
+        if (is_generator(types, type_of(l, object)))
+            return object;
+        if (!is_in_front(l, type_of(l, object)))
+            return 0;
         object = guard_ptr(object + (uintptr_t)l->head_bytes, &bad);
-        type = bad ? 0 : type_of(l, object);
     }
-    return is_generator(types, type) ? object : 0;
+    return !bad && is_generator(types, type_of(l, object)) ? object : 0;
 }
 
 enum { STATE_UNREADABLE, STATE_CREATED, STATE_RUNS, STATE_SUSPENDED, STATE_AWAITS };

@@ -14,8 +14,6 @@
 /* The types that tell what an object is; 0: there is none of that name in this Python. */
 struct py_task_types {
     uintptr_t code, coroutine, generator, async_generator;
-    uintptr_t coroutine_wrapper, async_send; /* stand in front of a generator: an __await__(), an
-                                                asend() or __anext__() */
     uintptr_t integer, text, none;
     uintptr_t task, future, gathering; /* asyncio's; gathering: the future that gather() returns */
 };

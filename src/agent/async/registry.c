@@ -16,16 +16,10 @@ static const struct {
     const char *name;
     uintptr_t *address;
 } type_names[] = {
-    {"PyCode_Type", &registry.types.code},
-    {"PyCoro_Type", &registry.types.coroutine},
-    {"PyGen_Type", &registry.types.generator},
-    {"PyAsyncGen_Type", &registry.types.async_generator},
-    {"_PyCoroWrapper_Type", &registry.types.coroutine_wrapper},
-    {"_PyAsyncGenASend_Type", &registry.types.async_send},
-    {"PyLong_Type", &registry.types.integer},
-    {"PyUnicode_Type", &registry.types.text},
-    {"_Py_NoneStruct", &registry.types.none},
-    {"PyFrame_Type", &registry.greenlets.frame_type},
+    {"PyCode_Type", &registry.types.code},     {"PyCoro_Type", &registry.types.coroutine},
+    {"PyGen_Type", &registry.types.generator}, {"PyAsyncGen_Type", &registry.types.async_generator},
+    {"PyLong_Type", &registry.types.integer},  {"PyUnicode_Type", &registry.types.text},
+    {"_Py_NoneStruct", &registry.types.none},  {"PyFrame_Type", &registry.greenlets.frame_type},
 };
 
 static _Atomic bool can_ask;
