@@ -9,10 +9,8 @@
 
 enum {
     WORDS_MAX = 2 * DUTY_FUNCTIONS,
-    CYCLE_LEAST_NS = 8000000, /* closed and open, on average; */
-    CYCLE_MOST_NS = 64000000, /* longer, where this thread's part of it would cost more than */
-    COST_SHARE = 800,         /* one part in so many of a processor's time */
-    SMOOTHING = 8,            /* cycles, that their mean cost is taken over */
+    CYCLE_LEAST_NS = 8000000, /* closed and open, on average: as long as the sampler's pause, */
+    CYCLE_MOST_NS = 64000000, /* in these limits */
     WINDOW_LEAST_NS = CYCLE_LEAST_NS / 32,
     OWED_MOST = 12, /* cycles */
     FEW_THREADS = 8,
@@ -270,8 +268,7 @@ static uint32_t next_factor(uint32_t factor)
 
 /* ---- the sampler's pauses ---- */
 
-static int64_t cycle_ns = CYCLE_LEAST_NS;
-static uint64_t cycle_cost_ns; /* of this thread's CPU time, on average; 0: there was none yet */
+static int64_t cycle_ns; /* of this pause */
 
 static uint32_t random_below(uint32_t limit)
 {
@@ -323,16 +320,6 @@ static void one_cycle(int64_t factor)
     sampler_pause((uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, 2 * cycle_ns));
 }
 
-/* To wake up costs most of it, and that by what else the machine does. */
-static void count_cost(uint64_t cost_ns)
-{
-    if (cost_ns > CYCLE_MOST_NS / COST_SHARE)
-        cost_ns = CYCLE_MOST_NS / COST_SHARE;
-    uint64_t mean_ns = cycle_cost_ns ? cycle_cost_ns : cost_ns;
-    cycle_cost_ns = (mean_ns * (SMOOTHING - 1) + cost_ns) / SMOOTHING;
-    cycle_ns = within((int64_t)cycle_cost_ns * COST_SHARE, CYCLE_LEAST_NS, CYCLE_MOST_NS);
-}
-
 /* Where there are to be windows now, the first is closed. */
 static uint32_t choose_factor(void)
 {
@@ -349,15 +336,14 @@ static uint32_t choose_factor(void)
 
 void duty_sleep(uint64_t sleep_ns)
 {
+    cycle_ns = within((int64_t)sleep_ns, CYCLE_LEAST_NS, CYCLE_MOST_NS);
     for (uint64_t slept_ns = 0; slept_ns < sleep_ns; slept_ns += (uint64_t)cycle_ns) {
-        uint64_t before_ns = os_thread_cpu_ns();
         uint32_t factor = choose_factor();
         if (factor <= 1) {
             sampler_pause(sleep_ns - slept_ns);
             return;
         }
         one_cycle(factor);
-        count_cost(os_thread_cpu_ns() - before_ns);
     }
 }
 
@@ -365,8 +351,6 @@ void duty_in_child(void)
 {
     last = (struct look){0};
     busy_looks = 0;
-    cycle_ns = CYCLE_LEAST_NS;
-    cycle_cost_ns = 0;
     atomic_store(&duty_factor, 1);
     is_open = false; /* the sampler may have been at it when the process forked */
     set_open(true);

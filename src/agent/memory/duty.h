@@ -45,7 +45,8 @@ void duty_init(uintptr_t inside, const struct duty_word *words, size_t count);
 /* In a forked child. */
 void duty_in_child(void);
 
-/* The sampler thread's pause between two passes, in which windows are opened and closed. */
+/* The sampler thread's pause between two passes, in which windows are opened and closed.  To wake
+ * up for that costs more than most passes: a longer pause has not more of them, but longer ones. */
 void duty_sleep(uint64_t sleep_ns);
 
 #endif

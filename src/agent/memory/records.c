@@ -160,12 +160,12 @@ static void change_live(uint32_t id, uint64_t change, uint32_t hits, bool grows,
     }
 }
 
-/* Every other entry goes when there is no more room. */
+/* Every other entry goes when there is little room left, until the next pass. */
 static void compact(void)
 {
     struct wire_section *s = &agent.arena.header->sections[WIRE_FOOT];
     uint32_t used = atomic_load(&s->used), kept = 1;
-    if (used < s->capacity - s->capacity / 8)
+    if (used < s->capacity - s->capacity / 4)
         return;
     for (uint32_t i = 1; i < used; i += 2)
         *(struct wire_foot *)arena_record(&agent.arena, WIRE_FOOT, kept++) =

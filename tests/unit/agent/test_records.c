@@ -730,7 +730,7 @@ static void the_course_is_thinned(void **state)
 {
     (void)state;
     struct wire_section *s = &agent.arena.header->sections[WIRE_FOOT];
-    uint32_t limit = s->capacity - s->capacity / 8;
+    uint32_t limit = s->capacity - s->capacity / 4;
     while (foot_used() < limit) {
         now_ns++;
         blocks[0].count ? drop(&blocks[0]) : add(&blocks[0], 1, sample_of(0, 100000, true));
