@@ -26,6 +26,14 @@ uint64_t async_pass(uint64_t now_ns, bool is_on)
     return os_thread_cpu_ns() - before_ns;
 }
 
+bool async_is_wanted(void)
+{
+    for (unsigned i = 0; i < loops_used(); i++)
+        if (loops_is_running(loops_at(i)))
+            return true;
+    return false;
+}
+
 void async_in_child(bool is_recorded)
 {
     last_ns = 0;

@@ -11,6 +11,9 @@
 /* After the pass over the threads: their nodes are used.  Returns the CPU time that it took. */
 uint64_t async_pass(uint64_t now_ns, bool is_on);
 
+/* Does an event loop run?  Then stretches of some milliseconds matter. */
+bool async_is_wanted(void);
+
 void async_in_child(bool is_recorded); /* see forks.h */
 
 #endif

@@ -24,6 +24,7 @@ enum {
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
     COST_SHARE = 450,         /* this thread may use one part in so many of a processor's time, */
+    LOOP_SHARE = 150,         /* or, beside an event loop, in so many, */
     AHEAD_NS = 3000000,       /* and so much at once, as at the start; */
     AT_ONCE_NS = 500000,      /* what a single pass used beyond that it makes up for slowly, */
     SLOW_PART = 3,            /* by one such part of its share; */
@@ -43,6 +44,7 @@ static uint64_t earlier_own_ns;      /* CPU time of samplers that this process h
 /* What this thread may use now, and when that was reckoned.  With all it does: waking up costs more
  * than most passes. */
 static struct {
+    int64_t share;   /* COST_SHARE or LOOP_SHARE */
     int64_t left_ns; /* negative: it used too much */
     int64_t slow_ns; /* to be made up for slowly, so that passes do not stay away */
     uint64_t at_ns, own_ns;
@@ -224,7 +226,8 @@ static void count_cost(uint64_t async_ns)
     uint64_t now_ns = os_mono_ns(), own_ns = earlier_own_ns + os_thread_cpu_ns();
     int64_t used_ns = (int64_t)(own_ns - budget.own_ns - async_ns);
     int64_t at_once_ns = least(used_ns, AT_ONCE_NS);
-    int64_t share_ns = (int64_t)(now_ns - budget.at_ns) / COST_SHARE;
+    budget.share = async_is_wanted() ? LOOP_SHARE : COST_SHARE;
+    int64_t share_ns = (int64_t)(now_ns - budget.at_ns) / budget.share;
     int64_t paid_ns = least(budget.slow_ns, share_ns / SLOW_PART);
     budget.slow_ns += used_ns - at_once_ns - paid_ns;
     budget.left_ns = least(budget.left_ns + share_ns - paid_ns, AHEAD_NS) - at_once_ns;
@@ -241,7 +244,8 @@ static uint64_t pause_for(const struct course *course)
     unsigned spread = course->idle_passes ? spread_for(course->idle_passes, SPREAD_IDLE_MAX)
                                           : spread_for(course->busy_passes, SPREAD_BUSY_MAX);
     uint64_t pause_ns = agent.control->wait_interval_ns * spread;
-    uint64_t due_ns = budget.left_ns < 0 ? (uint64_t)-budget.left_ns * COST_SHARE / SMOOTHING : 0;
+    uint64_t due_ns =
+        budget.left_ns < 0 ? (uint64_t)-budget.left_ns * (uint64_t)budget.share / SMOOTHING : 0;
     return due_ns > pause_ns ? due_ns : pause_ns;
 }
 

@@ -39,7 +39,8 @@ static _Atomic uint64_t ended_ns;                        /* of those that have e
 static _Atomic unsigned sleeps, allowed;                 /* passes */
 static _Atomic uint64_t asked_ns;                        /* the last sleep */
 static _Atomic uint64_t pass_cost_ns, async_cost_ns;     /* CPU time of a pass; of its tasks */
-static _Atomic bool moves, waits;                        /* what passes find */
+static _Atomic bool has_loop;
+static _Atomic bool moves, waits; /* what passes find */
 
 static struct {
     unsigned begun, looked, skipped, compacted, async_on, async_off;
@@ -112,6 +113,11 @@ uint64_t async_pass(uint64_t now_ns, bool is_on)
     return async_cost_ns;
 }
 
+bool async_is_wanted(void)
+{
+    return has_loop;
+}
+
 void timeline_compact(void)
 {
     seen.compacted++;
@@ -172,6 +178,7 @@ static int open_all(void **state)
     sleeps = allowed = 0;
     moves = waits = true;
     pass_cost_ns = async_cost_ns = 0;
+    has_loop = false;
     memset(&seen, 0, sizeof seen);
     return 0;
 }
@@ -553,6 +560,23 @@ static void test_cost_of_tasks(void **state)
     assert_int_equal(asked_ns, INTERVAL_NS);
 }
 
+/* Beside an event loop passes are denser: it may be blocked for some milliseconds. */
+static void test_cost_beside_loop(void **state)
+{
+    (void)state;
+    start();
+    has_loop = true;
+    pass_cost_ns = MS / 20;
+    sleep_and_pass(400);
+    assert_int_equal(asked_ns, INTERVAL_NS);
+    pass_cost_ns = MS / 5;
+    sleep_and_pass(400);
+    assert_in_range(asked_ns, 25 * MS, 35 * MS);
+    has_loop = false;
+    sleep_and_pass(400);
+    assert_in_range(asked_ns, 80 * MS, 100 * MS);
+}
+
 static void test_growth(void **state)
 {
     (void)state;
@@ -586,6 +610,7 @@ int main(void)
         CASE(test_pauses),
         CASE(test_cost),
         CASE(test_cost_of_tasks),
+        CASE(test_cost_beside_loop),
         CASE(test_cost_of_waking),
         CASE(test_cost_while_stepping_aside),
         CASE(test_growth),
