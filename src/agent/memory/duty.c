@@ -12,7 +12,9 @@ enum {
     CYCLE_LEAST_NS = 8000000, /* closed and open, on average: as long as the sampler's pause, */
     CYCLE_MOST_NS = 64000000, /* in these limits */
     WINDOW_LEAST_NS = CYCLE_LEAST_NS / 32,
-    OWED_MOST = 12, /* cycles */
+    OWED_MOST_NS = 12 * CYCLE_LEAST_NS, /* however long they are: passes must not stay away */
+    CLOSED_MORE_NS = 4 * CYCLE_LEAST_NS,
+    OPEN_MORE_NS = 2 * CYCLE_LEAST_NS,
     FEW_THREADS = 8,
     LOOK_NS = 20000000,      /* CPU time between two looks at what the program does, */
     LOOK_AGAIN_NS = 6000000, /* and where there are windows: it may begin to keep things */
@@ -291,8 +293,8 @@ static void close_window(void)
     if (window.since_ns) {
         int64_t open_ns = now_ns - window.since_ns;
         window.open_ns += open_ns;
-        window.owed_ns = within(window.owed_ns + window.wanted_ns - open_ns, -OWED_MOST * cycle_ns,
-                                OWED_MOST * cycle_ns);
+        window.owed_ns =
+            within(window.owed_ns + window.wanted_ns - open_ns, -OWED_MOST_NS, OWED_MOST_NS);
     }
     window.since_ns = now_ns;
 }
@@ -314,10 +316,11 @@ static void one_cycle(int64_t factor)
     close_window();
     /* Windows were so much too long that the next one cannot be as much shorter: closed longer. */
     int64_t excess_ns =
-        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, 4 * cycle_ns / (factor - 1));
+        within(WINDOW_LEAST_NS - part_ns - window.owed_ns, 0, CLOSED_MORE_NS / (factor - 1));
     sampler_pause((uint64_t)((part_ns + excess_ns) * (factor - 1)));
     open_window(factor);
-    sampler_pause((uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, 2 * cycle_ns));
+    sampler_pause(
+        (uint64_t)within(part_ns + window.owed_ns, WINDOW_LEAST_NS, part_ns + OPEN_MORE_NS));
 }
 
 /* Where there are to be windows now, the first is closed. */

@@ -12,7 +12,7 @@
 enum {
     WAIT_NOTICE_NS = 300000,     /* shorter waits are scheduling noise */
     PENDING_MAX_NS = 1000000000, /* waits of a thread that is never caught waiting */
-    LOOK_MOST_NS = 400000, /* CPU time of a pass; who is left over is looked at in the next one */
+    LOOK_MOST_NS = 300000, /* CPU time of a pass; who is left over is looked at in the next one */
     CHECK_EVERY = 8,       /* threads: whether it was that much */
     BOOKS_PARTS = 8,       /* of threads that stand still, in turn: what they waited is noted */
     BOOKS_NS = 20000000,   /* so long after the part before */

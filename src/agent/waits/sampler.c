@@ -25,11 +25,11 @@ enum {
     SPREAD_BUSY_MAX = 2,
     COST_SHARE = 450,         /* this thread may use one part in so many of a processor's time, */
     LOOP_SHARE = 150,         /* or, beside an event loop, in so many, */
-    AHEAD_NS = 3000000,       /* and so much at once, as at the start; */
+    AHEAD_NS = 3500000,       /* and so much at once, as at the start; */
     AT_ONCE_NS = 500000,      /* what a single pass used beyond that it makes up for slowly, */
     SLOW_PART = 3,            /* by one such part of its share; */
     PAUSE_MAX_NS = 350000000, /* but waits are looked at three times a second at least */
-    SMOOTHING = 3,            /* passes, over which it makes up for what it used too much */
+    SMOOTHING = 2,            /* passes, over which it makes up for what it used too much */
     STACK_BYTES = 64 * 1024,
     RSS_EVERY = 16, /* passes */
 };
