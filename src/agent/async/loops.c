@@ -7,7 +7,11 @@
 #include <errno.h>
 #include <string.h>
 
-enum { US = 1000, SHORT_NS = 20000000 /* such a stretch may fall between two passes */ };
+enum {
+    US = 1000,
+    SHORT_NS = 20000000,   /* such a stretch may fall between two passes */
+    ASK_PACE_NS = 4000000, /* between two questions for a thread's loop */
+};
 
 static struct loop loops[LOOPS_MAX];
 static _Atomic unsigned used;
@@ -146,6 +150,20 @@ static void move(struct loop *loop, uint64_t now_ns)
                           memory_order_release);
 }
 
+/* Is it time to ask for the thread's loop?  Who polls another epoll each time is not asked each
+ * time: that takes the GIL and some microseconds. */
+static bool is_due(struct thread *thread, int epoll_fd)
+{
+    if (thread->poll_fd == epoll_fd && thread->epolls_met == thread->epolls_made &&
+        (!thread->polls_till_asked || thread->polls < thread->polls_till_asked))
+        return false;
+    uint64_t now_ns = os_mono_ns();
+    if (now_ns - thread->asked_ns < ASK_PACE_NS)
+        return false;
+    thread->asked_ns = now_ns;
+    return true;
+}
+
 struct loop *loops_enter(int epoll_fd)
 {
     int saved = errno;
@@ -155,8 +173,7 @@ struct loop *loops_enter(int epoll_fd)
         errno = saved;
         return NULL;
     }
-    if (thread->poll_fd != epoll_fd || thread->epolls_met != thread->epolls_made ||
-        (thread->polls_till_asked && thread->polls == thread->polls_till_asked))
+    if (is_due(thread, epoll_fd))
         meet(thread, epoll_fd);
     thread->polls++;
     struct loop *loop = thread->loop;

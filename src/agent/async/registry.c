@@ -203,7 +203,8 @@ static void settle_trio(uintptr_t tasks)
                 attribute_is(task, "coro", read.coroutine) &&
                 attribute_is(task, "_abort_func", guard_ptr(task + (uintptr_t)at->abort, &bad)) &&
                 coroutine_fits(read.coroutine);
-    set_state(fits ? WIRE_ASYNC_OK : WIRE_ASYNC_SELFCHECK);
+    if (fits || !registry_ready(REGISTRY_ASYNCIO)) /* whose tasks may be read all the same */
+        set_state(fits ? WIRE_ASYNC_OK : WIRE_ASYNC_SELFCHECK);
     atomic_store(&is_ready[REGISTRY_TRIO], fits);
 }
 

@@ -150,6 +150,7 @@ static void begin(struct thread *thread)
     thread->loop = NULL;
     thread->poll_fd = -1;
     thread->polls = thread->polls_till_asked = thread->epolls_made = thread->epolls_met = 0;
+    thread->asked_ns = 0;
     atomic_store(&thread->place, 0);
     kin_begin(thread);
     atomic_store(&thread->tstate, 0);

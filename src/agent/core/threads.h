@@ -62,6 +62,7 @@ struct thread {
     int poll_fd;                      /* (own) what it polled last, -1: nothing yet */
     uint32_t polls, polls_till_asked; /* (own) how often it polled; 0: need not be asked again */
     uint32_t epolls_made, epolls_met; /* (own) loops that may have begun, that were asked for */
+    uint64_t asked_ns;                /* (own) when it was */
 
     /* (sampler) */
     uint32_t seen_serial;

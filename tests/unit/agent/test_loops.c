@@ -540,12 +540,14 @@ static void test_loops_of_a_thread(void **state)
     assert_int_equal(header()->idle_us, 2 * MS / US);
     running = (struct registry_loop){REGISTRY_NO_LOOP, 0, 0};
     loops_made_epoll();
-    work(MS);
+    work(5 * MS);
     begin_poll();
     assert_null(poll_of);
     pass_at(0);
     assert_false(loops_is_running(loops_at(0)));
     running = (struct registry_loop){REGISTRY_TRIO, 0, 0x3000};
+    assert_null(loops_enter(FD + 1)); /* it was asked a moment ago */
+    work(5 * MS);
     assert_ptr_equal(loops_enter(FD + 1), loops_at(0));
     assert_int_equal(loops_at(0)->tasks, 0x3000);
     assert_int_equal(loops_used(), 1);
@@ -558,7 +560,7 @@ static void test_asked_again(void **state)
     faults_install(state);
     is_ready = false;
     for (int i = 0; i < 1000; i++)
-        poll_for(US);
+        poll_for(5 * MS);
     assert_in_range(asked, 9, 11);
     assert_int_equal(header()->state, WIRE_ASYNC_UNSEEN);
     is_ready = true;
@@ -567,6 +569,17 @@ static void test_asked_again(void **state)
     assert_in_range(asked, 10, 12);
     assert_int_equal(header()->state, WIRE_ASYNC_OK);
     assert_int_equal(header()->loops, 1);
+}
+
+/* Who polls one epoll and another by turns has a loop in the first; it is not asked each time. */
+static void test_by_turns(void **state)
+{
+    faults_install(state);
+    for (int i = 0; i < 1000; i++) {
+        loops_leave(loops_enter(FD + i % 2));
+        work(MS / 10);
+    }
+    assert_in_range(asked, 2, 1000 / 40 + 1);
 }
 
 static void test_all_taken(void **state)
@@ -712,13 +725,13 @@ static void test_many_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_exact),        CASE(test_least),         CASE(test_charged),
-        CASE(test_running),      CASE(test_unseen),        CASE(test_seen_at_its_end),
-        CASE(test_no_room),      CASE(test_outside),       CASE(test_base_is_a_call),
-        CASE(test_skip),         CASE(test_thread_ends),   CASE(test_loops_of_a_thread),
-        CASE(test_asked_again),  CASE(test_all_taken),     CASE(test_no_loop),
-        CASE(test_errno),        CASE(test_other_process), CASE(test_one_at_once),
-        CASE(test_many_at_once),
+        CASE(test_exact),       CASE(test_least),        CASE(test_charged),
+        CASE(test_running),     CASE(test_unseen),       CASE(test_seen_at_its_end),
+        CASE(test_no_room),     CASE(test_outside),      CASE(test_base_is_a_call),
+        CASE(test_skip),        CASE(test_thread_ends),  CASE(test_loops_of_a_thread),
+        CASE(test_asked_again), CASE(test_by_turns),     CASE(test_all_taken),
+        CASE(test_no_loop),     CASE(test_errno),        CASE(test_other_process),
+        CASE(test_one_at_once), CASE(test_many_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
