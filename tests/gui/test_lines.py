@@ -38,8 +38,8 @@ def test_numbers_are_the_profiles(view, profile):
 
 def test_source_has_colours(view, profile):
     page = view(profile)
-    assert page.locator(".src .kw", has_text="def").count() > 3
-    assert page.locator(".src .fn", has_text="price").count() >= 1
+    page.locator(".src .kw", has_text="def").nth(3).wait_for()
+    page.locator(".src .fn", has_text="price").first.wait_for()
 
 
 def test_each_column_sorts_and_the_last_resets(view, profile):

@@ -23,9 +23,9 @@ enum {
     ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
-    COST_SHARE = 450,         /* this thread may use one part in so many of a processor's time, */
+    COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
     LOOP_SHARE = 150,         /* or, beside an event loop, in so many, */
-    AHEAD_NS = 3500000,       /* and so much at once, as at the start; */
+    AHEAD_NS = 4000000,       /* and so much at once, as at the start; */
     AT_ONCE_NS = 500000,      /* what a single pass used beyond that it makes up for slowly, */
     SLOW_PART = 3,            /* by one such part of its share; */
     PAUSE_MAX_NS = 350000000, /* but waits are looked at three times a second at least */
