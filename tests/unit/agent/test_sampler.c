@@ -574,7 +574,7 @@ static void test_cost_beside_loop(void **state)
     assert_in_range(asked_ns, 25 * MS, 35 * MS);
     has_loop = false;
     sleep_and_pass(400);
-    assert_in_range(asked_ns, 80 * MS, 100 * MS);
+    assert_in_range(asked_ns, 95 * MS, 105 * MS);
 }
 
 static void test_growth(void **state)
