@@ -26,10 +26,11 @@ enum {
     COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
     LOOP_SHARE = 150,         /* or, beside an event loop, in so many, */
     AHEAD_NS = 4000000,       /* and so much at once, as at the start; */
-    AT_ONCE_NS = 500000,      /* what a single pass used beyond that it makes up for slowly, */
-    SLOW_PART = 3,            /* by one such part of its share; */
-    PAUSE_MAX_NS = 350000000, /* but waits are looked at three times a second at least */
-    SMOOTHING = 2,            /* passes, over which it makes up for what it used too much */
+    PAUSE_MORE_NS = 1500000,  /* but the next pass is no later than four times the interval, and */
+    PAUSE_MAX_NS = 350000000, /* for each thread a little, in all that: else waits are missed */
+    SMOOTHING = 8,            /* passes, that the mean cost is taken over */
+    SLOWLY = 16,              /* passes, over which it makes up for what a single one used, */
+    OWED_MOST_NS = 3000000,   /* up to that */
     STACK_BYTES = 64 * 1024,
     RSS_EVERY = 16, /* passes */
 };
@@ -46,7 +47,7 @@ static uint64_t earlier_own_ns;      /* CPU time of samplers that this process h
 static struct {
     int64_t share;   /* COST_SHARE or LOOP_SHARE */
     int64_t left_ns; /* negative: it used too much */
-    int64_t slow_ns; /* to be made up for slowly, so that passes do not stay away */
+    int64_t mean_ns; /* from one pass to the next */
     uint64_t at_ns, own_ns;
 } budget;
 
@@ -146,7 +147,7 @@ static void begin(struct course *course)
     };
     if (!budget.at_ns) {
         budget.left_ns = AHEAD_NS;
-        budget.slow_ns = 0;
+        budget.mean_ns = 0;
         budget.at_ns = os_mono_ns();
     }
     claims_join(os_mono_ns());
@@ -222,19 +223,31 @@ static int64_t least(int64_t one, int64_t other)
 /* What the sampler took since this was last called, but for async_ns. */
 static void count_cost(uint64_t async_ns)
 {
-    static const int64_t most_owed_ns = (int64_t)PAUSE_MAX_NS / COST_SHARE * SMOOTHING;
     uint64_t now_ns = os_mono_ns(), own_ns = earlier_own_ns + os_thread_cpu_ns();
     int64_t used_ns = (int64_t)(own_ns - budget.own_ns - async_ns);
-    int64_t at_once_ns = least(used_ns, AT_ONCE_NS);
+    int64_t mean_ns = budget.mean_ns ? budget.mean_ns : used_ns;
     budget.share = async_is_wanted() ? LOOP_SHARE : COST_SHARE;
-    int64_t share_ns = (int64_t)(now_ns - budget.at_ns) / budget.share;
-    int64_t paid_ns = least(budget.slow_ns, share_ns / SLOW_PART);
-    budget.slow_ns += used_ns - at_once_ns - paid_ns;
-    budget.left_ns = least(budget.left_ns + share_ns - paid_ns, AHEAD_NS) - at_once_ns;
-    if (budget.left_ns < -most_owed_ns)
-        budget.left_ns = -most_owed_ns;
+    budget.left_ns += (int64_t)(now_ns - budget.at_ns) / budget.share;
+    budget.left_ns = least(budget.left_ns, AHEAD_NS) - used_ns;
+    if (budget.left_ns < -OWED_MOST_NS)
+        budget.left_ns = -OWED_MOST_NS;
+    /* One that had to do something special, such as to make the arena larger, counts as four. */
+    budget.mean_ns = (mean_ns * (SMOOTHING - 1) + least(used_ns, 4 * mean_ns)) / SMOOTHING;
     budget.at_ns = now_ns;
     budget.own_ns = own_ns;
+}
+
+/* The pause that pays for a pass, and for a part of what is owed beyond that: if it paid for all at
+ * once, a costly pass would keep the next ones away. */
+static uint64_t due_pause_ns(void)
+{
+    if (budget.left_ns >= 0)
+        return 0;
+    int64_t owed_ns = -budget.left_ns;
+    int64_t due_ns = (least(owed_ns, budget.mean_ns) + owed_ns / SLOWLY) * budget.share;
+    int64_t most_ns = (int64_t)agent.control->wait_interval_ns * SPREAD_IDLE_MAX +
+                      (int64_t)threads_used() * PAUSE_MORE_NS;
+    return (uint64_t)least(due_ns, least(most_ns, PAUSE_MAX_NS));
 }
 
 /* How long to sleep: as told by what the program does, and so long that we take no more than our
@@ -244,8 +257,7 @@ static uint64_t pause_for(const struct course *course)
     unsigned spread = course->idle_passes ? spread_for(course->idle_passes, SPREAD_IDLE_MAX)
                                           : spread_for(course->busy_passes, SPREAD_BUSY_MAX);
     uint64_t pause_ns = agent.control->wait_interval_ns * spread;
-    uint64_t due_ns =
-        budget.left_ns < 0 ? (uint64_t)-budget.left_ns * (uint64_t)budget.share / SMOOTHING : 0;
+    uint64_t due_ns = due_pause_ns();
     return due_ns > pause_ns ? due_ns : pause_ns;
 }
 

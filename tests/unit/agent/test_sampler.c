@@ -34,6 +34,7 @@ enum { MS = 1000000, INTERVAL_NS = 10 * MS };
 
 static struct wire_control control;
 static struct thread thread;
+static unsigned thread_count;
 static _Atomic uint64_t mono_ns, program_ns, sampler_ns; /* sampler_ns: of all there were */
 static _Atomic uint64_t ended_ns;                        /* of those that have ended */
 static _Atomic unsigned sleeps, allowed;                 /* passes */
@@ -131,7 +132,7 @@ struct thread *threads_at(unsigned index)
 
 unsigned threads_used(void)
 {
-    return 1;
+    return thread_count;
 }
 
 void memory_disown(void)
@@ -175,6 +176,7 @@ static int open_all(void **state)
     sampler_ns = ended_ns = 0;
     sampler_in_child(false); /* as if nothing had been */
     thread.state = THREAD_LIVE;
+    thread_count = 1;
     sleeps = allowed = 0;
     moves = waits = true;
     pass_cost_ns = async_cost_ns = 0;
@@ -501,6 +503,7 @@ static void sleep_and_pass(unsigned passes)
 static void test_cost(void **state)
 {
     (void)state;
+    thread_count = 200;
     start();
     uint64_t began_ns = mono_ns;
     pass_cost_ns = MS / 25; /* the first follow each other as if they cost nothing */
@@ -515,14 +518,33 @@ static void test_cost(void **state)
     pass_cost_ns = MS / 100; /* cheap ones again */
     sleep_and_pass(100);
     assert_int_equal(asked_ns, INTERVAL_NS);
-    pass_cost_ns = 50 * MS; /* a single one is forgiven, */
+}
+
+/* A single costly pass is made up for slowly, and waits are looked at often enough, whatever that
+ * costs. */
+static void test_cost_of_one(void **state)
+{
+    (void)state;
+    thread_count = 200;
+    start();
+    pass_cost_ns = MS / 25;
+    sleep_and_pass(500);
+    pass_cost_ns = 50 * MS;
     sleep_and_pass(1);
-    pass_cost_ns = MS / 100;
-    sleep_and_pass(20);
-    assert_int_equal(asked_ns, INTERVAL_NS);
-    pass_cost_ns = 5 * MS; /* and never is the next one later than that */
+    pass_cost_ns = MS / 25;
+    sleep_and_pass(1);
+    assert_in_range(asked_ns, 100 * MS, 130 * MS);
+    sleep_and_pass(100);
+    assert_in_range(asked_ns, 19 * MS, 21 * MS);
+    pass_cost_ns = 5 * MS;
     sleep_and_pass(60);
-    assert_in_range(asked_ns, 330 * MS, 350 * MS);
+    assert_int_equal(asked_ns, 340 * MS);
+    thread_count = 4;
+    sleep_and_pass(1);
+    assert_int_equal(asked_ns, 46 * MS);
+    thread_count = 4000;
+    sleep_and_pass(1);
+    assert_int_equal(asked_ns, 350 * MS);
 }
 
 /* Sleeping counts as well. */
@@ -574,7 +596,7 @@ static void test_cost_beside_loop(void **state)
     assert_in_range(asked_ns, 25 * MS, 35 * MS);
     has_loop = false;
     sleep_and_pass(400);
-    assert_in_range(asked_ns, 95 * MS, 105 * MS);
+    assert_in_range(asked_ns, 40 * MS, 43 * MS);
 }
 
 static void test_growth(void **state)
@@ -611,6 +633,7 @@ int main(void)
         CASE(test_cost),
         CASE(test_cost_of_tasks),
         CASE(test_cost_beside_loop),
+        CASE(test_cost_of_one),
         CASE(test_cost_of_waking),
         CASE(test_cost_while_stepping_aside),
         CASE(test_growth),
