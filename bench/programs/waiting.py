@@ -22,8 +22,8 @@ def compute(until):
     return n
 
 
-def doze(until):
-    while time.monotonic() < until:
+def doze(done):
+    while not done.is_set():
         time.sleep(0.05)
 
 
@@ -43,7 +43,7 @@ def main():
     began = time.monotonic()
     until = began + seconds
     done = threading.Event()
-    work = {"held": done.wait, "woken": lambda: doze(until)}.get(kind)
+    work = {"held": done.wait, "woken": lambda: doze(done)}.get(kind)
     threads = [threading.Thread(target=work) for _ in range(THREADS if work else 0)]
     for thread in threads:
         thread.start()

@@ -23,11 +23,12 @@ enum {
     ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
-    COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
-    LOOP_SHARE = 150,         /* or, beside an event loop, in so many, */
-    AHEAD_NS = 4000000,       /* and so much at once, as at the start; */
-    PAUSE_MORE_NS = 1500000,  /* but the next pass is no later than four times the interval, and */
-    PAUSE_MAX_NS = 350000000, /* for each thread a little, in all that: else waits are missed */
+    COST_SHARE = 500,        /* this thread may use one part in so many of a processor's time, */
+    LOOP_SHARE = 150,        /* or, beside an event loop, in so many, */
+    AHEAD_NS = 4000000,      /* and so much at once, as at the start; */
+    FEW_THREADS = 16,        /* but of so few the next pass is no later than after four times the */
+    PAUSE_MORE_NS = 1800000, /* interval; for each one more, so much later, and never later than */
+    PAUSE_MAX_NS = 350000000, /* that: else waits are missed */
     SMOOTHING = 8,            /* passes, that the mean cost is taken over */
     SLOWLY = 16,              /* passes, over which it makes up for what a single one used, */
     OWED_MOST_NS = 3000000,   /* up to that */
@@ -245,8 +246,9 @@ static uint64_t due_pause_ns(void)
         return 0;
     int64_t owed_ns = -budget.left_ns;
     int64_t due_ns = (least(owed_ns, budget.mean_ns) + owed_ns / SLOWLY) * budget.share;
+    int64_t more = (int64_t)threads_used() - FEW_THREADS;
     int64_t most_ns = (int64_t)agent.control->wait_interval_ns * SPREAD_IDLE_MAX +
-                      (int64_t)threads_used() * PAUSE_MORE_NS;
+                      (more > 0 ? more * PAUSE_MORE_NS : 0);
     return (uint64_t)least(due_ns, least(most_ns, PAUSE_MAX_NS));
 }
 

@@ -538,13 +538,13 @@ static void test_cost_of_one(void **state)
     assert_in_range(asked_ns, 19 * MS, 21 * MS);
     pass_cost_ns = 5 * MS;
     sleep_and_pass(60);
-    assert_int_equal(asked_ns, 340 * MS);
-    thread_count = 4;
-    sleep_and_pass(1);
-    assert_int_equal(asked_ns, 46 * MS);
-    thread_count = 4000;
-    sleep_and_pass(1);
     assert_int_equal(asked_ns, 350 * MS);
+    thread_count = 26;
+    sleep_and_pass(1);
+    assert_int_equal(asked_ns, 58 * MS);
+    thread_count = 16;
+    sleep_and_pass(1);
+    assert_int_equal(asked_ns, 40 * MS);
 }
 
 /* Sleeping counts as well. */
