@@ -190,12 +190,13 @@ def test_importing_numpy(scalene, numpy_python, tmp_path):
     assert memory["untouched_mb"] < 2
 
 
+# The sums make it take longer than a few looks at the pages do.
 ARROW = """\
 import numpy, pyarrow, pyarrow.compute
 numbers = pyarrow.array(numpy.arange(1000000))
 before, kept = resident(), []
 for i in range(50):
-    kept.append(pyarrow.compute.add(numbers, i))  #: kept
+    kept.append(pyarrow.compute.add(numbers, len([pyarrow.compute.sum(numbers) for _ in range(30)])))  #: kept
 print(resident() - before)
 """
 POLARS = """\

@@ -18,8 +18,8 @@ enum {
     FULL_STEPS = 4,       /* and of what need not be looked at */
     LOOK_NS = 2000000,    /* most CPU time for one look */
     END_NS = 5000000,
-    BRIEF_TIMES = 1200,       /* looks take at most one such part of the time each: */
-    ALL_TIMES = 2400,         /* those at what is likely to grow, those at all, */
+    BRIEF_TIMES = 600,        /* looks take at most one such part of the time each: */
+    ALL_TIMES = 1200,         /* those at what is likely to grow, those at all, */
     OWN_TIMES = 50,           /* and those of the program's threads, */
     OWN_AHEAD_NS = 250000000, /* which may be so much ahead of that: what goes is not seen again */
     PASSES_MAX = 5,           /* without a look while pages are touched */
