@@ -25,7 +25,7 @@ enum {
     SPREAD_BUSY_MAX = 2,
     COST_SHARE = 500,        /* this thread may use one part in so many of a processor's time, */
     LOOP_SHARE = 150,        /* or, beside an event loop, in so many, */
-    AHEAD_NS = 8000000,      /* and so much at once, as at the start; */
+    AHEAD_NS = 4000000,      /* and so much at once, as at the start; */
     FEW_THREADS = 16,        /* but of so few the next pass is no later than after four times the */
     PAUSE_MORE_NS = 1800000, /* interval; for each one more, so much later, and never later than */
     PAUSE_MAX_NS = 350000000, /* that: else waits are missed */
