@@ -290,9 +290,13 @@ static void finish(struct loop *loop, const struct loop_stretch *stretch)
     if ((was_open && loop->open_outside) || !is_inside(loop, node))
         return;
     if (!node) {
-        uint64_t from_ns = was_open ? loop->open_ns : stretch->begin_ns;
-        loop->blocked_ns += stretch->end_ns - from_ns;
-        loop->unplaced_ns += stretch->end_ns - from_ns;
+        if (!was_open)
+            open_stretch(loop, stretch->turn, stretch->begin_ns);
+        if (stretch->end_ns > loop->open_ns) {
+            loop->blocked_ns += stretch->end_ns - loop->open_ns;
+            loop->unplaced_ns += stretch->end_ns - loop->open_ns;
+            loop->open_ns = stretch->end_ns;
+        }
         return;
     }
     charge(loop, stretch->turn, stretch->begin_ns, stretch->end_ns, node);
@@ -365,7 +369,8 @@ static void look_at(struct loop *loop, const struct thread *thread, uint64_t now
     uint32_t turn = atomic_load_explicit(&loop->turn, memory_order_acquire);
     uint64_t moved_ns = atomic_load(&loop->moved_ns);
     uint64_t idle_ns = atomic_load(&loop->idle_ns);
-    if (atomic_load(&loop->turn) != turn)
+    if (atomic_load(&loop->turn) != turn ||
+        atomic_load(&loop->stretches_made) != atomic_load(&loop->stretches_taken))
         return; /* it moves: the next time */
     bool is_on = moved_ns && atomic_load(&loop->kind);
     uint64_t since_ns = is_on && now_ns > moved_ns ? now_ns - moved_ns : 0;
