@@ -61,7 +61,8 @@ struct py_futures {
     int32_t future_bytes, task_bytes; /* size of the objects, to tell whether this fits */
     int32_t loop, state;              /* state 0: pending */
     int32_t waiter, coroutine, name;
-    int32_t node, ts_tasks; /* where tasks are in lists, one a thread: links, head */
+    int32_t node, ts_tasks; /* where tasks are in lists, one a thread: links, head; */
+    int32_t interp_tasks;   /* the head of one with tasks of threads that have ended */
     bool is_described;      /* by asyncio itself: tasks_describe() fills the above */
 };
 

@@ -55,7 +55,8 @@ static const struct py_generators generators_3_15 = {
 
 #define FUTURES(bytes, bytes_of_task, at_state, at_waiter)                                                         \
     {.future_bytes = (bytes), .task_bytes = (bytes_of_task), .loop = 16, .state = (at_state), .waiter = (at_waiter), \
-     .coroutine = (at_waiter) + 8, .name = (at_waiter) + 16, .node = ABSENT, .ts_tasks = ABSENT}
+     .coroutine = (at_waiter) + 8, .name = (at_waiter) + 16, .node = ABSENT, .ts_tasks = ABSENT,                       \
+     .interp_tasks = ABSENT}
 static const struct py_futures futures_3_8 = FUTURES(104, 144, 72, 104);
 static const struct py_futures futures_3_9 = FUTURES(144, 184, 80, 144);
 static const struct py_futures futures_3_10 = FUTURES(152, 192, 88, 152);

@@ -84,9 +84,11 @@ enum {
     WORD_IS_TASK,
     WORD_COROUTINE = 5,
     WORD_NODE,
+    WORD_INTERP_TASKS = 8,
     WORD_TS_TASKS = 12,
     WORDS,
     OFFSET_MAX = 65536,
+    INTERP_MAX = 1 << 20,
 };
 
 bool tasks_describe(struct py_layout *l, const uint64_t *description, size_t bytes)
@@ -108,6 +110,9 @@ bool tasks_describe(struct py_layout *l, const uint64_t *description, size_t byt
         .name = (int32_t)description[WORD_NAME],
         .node = (int32_t)description[WORD_NODE],
         .ts_tasks = (int32_t)description[WORD_TS_TASKS],
+        .interp_tasks = description[WORD_INTERP_TASKS] < INTERP_MAX
+                            ? (int32_t)description[WORD_INTERP_TASKS]
+                            : PY_ABSENT,
     };
     if ((int32_t)description[WORD_IS_TASK] != described.state + 4)
         return false;

@@ -14,6 +14,7 @@ STATUS = {
     "return": 0,
     "abandoned": 0,
     "thread": 0,
+    "handed": 0,
     "sys_exit": 3,
     "exception": 1,
     "os_exit": 4,

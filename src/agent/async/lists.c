@@ -1,9 +1,18 @@
 #include "agent/async/lists.h"
 
+#include "agent/async/registry.h"
+#include "agent/core/agent.h"
 #include "os/guard.h"
 #include "os/os.h"
 
-enum { PREVIOUS = 8 /* in a link, behind `next` */, LINKS_A_CLOCK = 64, LINKS_MAX = 1 << 24 };
+enum {
+    PREVIOUS = 8, /* in a link, behind `next` */
+    LINKS_A_CLOCK = 64,
+    LINKS_MAX = 1 << 24,
+    MORE = 1000, /* links than were counted */
+    HOPS_MAX = 65536,
+    FAILURES_MAX = 16,
+};
 
 /* Is it still a link of a list? */
 static bool is_linked(uintptr_t link)
@@ -63,15 +72,116 @@ uintptr_t lists_next(struct list_walk *walk, uintptr_t head, uint64_t most, bool
     return link;
 }
 
-bool lists_count(struct list_walk *walk, uintptr_t head, uint64_t deadline_ns, uint64_t *length)
+/* ---- which there are ---- */
+
+static struct task_list lists[LISTS_MAX];
+static unsigned used;
+
+/* The heads of all lists, one after the other. */
+struct search {
+    uintptr_t tstate; /* of the next one, */
+    unsigned hops;    /* which is so far from the main thread's; */
+    bool was_last;    /* the interpreter's own was told of */
+};
+
+static uintptr_t next_head(struct search *search)
 {
+    const struct py_layout *l = &agent.layout;
+    unsigned bad = 0;
+    uintptr_t tstate = search->tstate;
+    if (tstate && search->hops++ < HOPS_MAX) {
+        search->tstate = guard_ptr(tstate + (uintptr_t)l->ts_prev, &bad);
+        search->tstate = bad ? 0 : search->tstate;
+        return tstate + (uintptr_t)l->futures.ts_tasks;
+    }
+    uintptr_t head = search->was_last ? 0 : registry.tasks_left;
+    search->was_last = true;
+    return head;
+}
+
+/* The first link; 0: there is none. */
+static uintptr_t first_link(uintptr_t head)
+{
+    unsigned bad = 0;
+    uintptr_t link = guard_ptr(head, &bad);
+    return bad || link == head ? 0 : link;
+}
+
+static void found(uintptr_t head)
+{
+    unsigned i = 0;
+    while (i < used && lists[i].head != head)
+        i++;
+    if (i == LISTS_MAX)
+        return;
+    if (i == used)
+        lists[used++] = (struct task_list){.head = head};
+    lists[i].is_there = true;
+}
+
+void lists_find(void)
+{
+    struct search search = {.tstate = agent.main_tstate};
+    for (uintptr_t head; (head = next_head(&search));)
+        if (first_link(head))
+            found(head);
+    unsigned kept = 0;
+    for (unsigned i = 0; i < used; i++) {
+        if (!lists[i].is_there)
+            continue;
+        lists[i].is_there = false;
+        lists[kept++] = lists[i];
+    }
+    used = kept;
+}
+
+void lists_forget(void)
+{
+    used = 0;
+}
+
+unsigned lists_used(void)
+{
+    return used;
+}
+
+struct task_list *lists_at(unsigned index)
+{
+    return &lists[index];
+}
+
+uintptr_t lists_first(void)
+{
+    struct search search = {.tstate = agent.main_tstate};
+    for (uintptr_t head; (head = next_head(&search));) {
+        uintptr_t link = first_link(head);
+        if (link)
+            return link - (uintptr_t)agent.layout.futures.node;
+    }
+    return 0;
+}
+
+/* ---- one of them ---- */
+
+uintptr_t lists_visit(struct task_list *list, bool *at_end)
+{
+    uintptr_t link = lists_next(&list->visiting, list->head, 2 * list->length + MORE, at_end);
+    list->failures = link ? 0 : list->failures + 1;
+    if (list->failures == FAILURES_MAX)
+        *at_end = true;
+    return link;
+}
+
+bool lists_count(struct task_list *list, uint64_t deadline_ns)
+{
+    struct list_walk *walk = &list->counting;
     bool at_end;
     lists_resume(walk);
     for (;;) {
         uint64_t before = walk->seen;
-        uintptr_t link = lists_next(walk, head, LINKS_MAX, &at_end);
+        uintptr_t link = lists_next(walk, list->head, LINKS_MAX, &at_end);
         if (at_end) {
-            *length = before + (link != 0);
+            list->length = before + (link != 0);
             return true;
         }
         if (!link || (walk->seen % LINKS_A_CLOCK == 0 && os_mono_ns() > deadline_ns))

@@ -1,8 +1,10 @@
 /*
- * Walking the list of tasks that a thread has (CPython 3.14 and later), a part in each
- * pass, while the thread adds and removes links.  A walk goes on at the link it stopped before; if
- * that has gone, at one of the last it saw; if they have all gone, as far from the beginning.
- * Sampler thread only.
+ * Lists of tasks (CPython 3.14 and later).  Each thread has one with the tasks that it made,
+ * whoever runs them; the interpreter has another with those of threads that have ended.
+ *
+ * They are walked a part in each pass, while their threads add and remove links.  A walk goes on at
+ * the link it stopped before; if that has gone, at one of the last it saw; if they have all gone,
+ * as far from the beginning.  Sampler thread only, but for lists_first().
  */
 #ifndef AGENT_ASYNC_LISTS_H
 #define AGENT_ASYNC_LISTS_H
@@ -10,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { LIST_ANCHORS = 8, LIST_ANCHOR_EVERY = 8 };
+enum { LISTS_MAX = 128, LIST_ANCHORS = 8, LIST_ANCHOR_EVERY = 8 };
 
 struct list_walk {
     uintptr_t next; /* 0: at the beginning */
@@ -30,7 +32,29 @@ void lists_resume(struct list_walk *walk);
  * again may be of another list, which never comes to our head. */
 uintptr_t lists_next(struct list_walk *walk, uintptr_t head, uint64_t most, bool *at_end);
 
+/* A list that has, or had, a link. */
+struct task_list {
+    uintptr_t head;
+    struct list_walk visiting, counting;
+    uint64_t length, counted_ns; /* when that was counted; 0: not yet */
+    unsigned failures;           /* to find a next link, one after the other */
+    bool is_there;               /* (lists.c) */
+};
+
+/* Find the lists there are.  Those that were known stay as they are, not where they are. */
+void lists_find(void);
+void lists_forget(void); /* all of them */
+unsigned lists_used(void);
+struct task_list *lists_at(unsigned index);
+
+/* The next link of the list, 0: it changes just now.  *at_end: as above, and when it could not be
+ * read again and again: its thread may be gone. */
+uintptr_t lists_visit(struct task_list *list, bool *at_end);
+
 /* Go on counting; true: it was counted to its end. */
-bool lists_count(struct list_walk *walk, uintptr_t head, uint64_t deadline_ns, uint64_t *length);
+bool lists_count(struct task_list *list, uint64_t deadline_ns);
+
+/* Some task, 0: there is none. */
+uintptr_t lists_first(void);
 
 #endif

@@ -9,8 +9,10 @@
 
 enum {
     US = 1000,
-    SHORT_NS = 20000000,   /* such a stretch may fall between two passes */
-    ASK_PACE_NS = 4000000, /* between two questions for a thread's loop */
+    SHORT_NS = 20000000,      /* such a stretch may fall between two passes */
+    ASK_PACE_NS = 4000000,    /* between two questions for a thread's loop, */
+    AGAIN_PACE_NS = 20000000, /* the same one, that had no task yet; */
+    ASKED_AT_ONCE = 32,       /* but for these polls: a loop that begins may soon wait for long */
 };
 
 static struct loop loops[LOOPS_MAX];
@@ -92,8 +94,7 @@ static void meet(struct thread *thread, int epoll_fd)
     struct loop *loop = thread->loop;
     thread->poll_fd = epoll_fd;
     thread->epolls_met = thread->epolls_made;
-    thread->polls_till_asked =
-        found.kind && !registry_ready(found.kind) ? 2 * thread->polls + 1 : 0;
+    thread->is_asked_again = found.kind && !registry_ready(found.kind);
     if (found.kind && !loop)
         loop = take(thread);
     if (!loop)
@@ -154,11 +155,12 @@ static void move(struct loop *loop, uint64_t now_ns)
  * time: that takes the GIL and some microseconds. */
 static bool is_due(struct thread *thread, int epoll_fd)
 {
-    if (thread->poll_fd == epoll_fd && thread->epolls_met == thread->epolls_made &&
-        (!thread->polls_till_asked || thread->polls < thread->polls_till_asked))
+    bool is_known = thread->poll_fd == epoll_fd && thread->epolls_met == thread->epolls_made;
+    if (is_known && !thread->is_asked_again)
         return false;
     uint64_t now_ns = os_mono_ns();
-    if (now_ns - thread->asked_ns < ASK_PACE_NS)
+    if (thread->polls >= ASKED_AT_ONCE &&
+        now_ns - thread->asked_ns < (is_known ? AGAIN_PACE_NS : ASK_PACE_NS))
         return false;
     thread->asked_ns = now_ns;
     return true;

@@ -12,7 +12,6 @@
 #define AGENT_ASYNC_LOOPS_H
 
 #include "agent/async/awaits.h"
-#include "agent/async/lists.h"
 #include "agent/async/registry.h"
 #include "agent/core/threads.h"
 
@@ -59,9 +58,6 @@ struct loop {
     uint64_t unplaced_ns; /* of short stretches that nobody saw */
     uint32_t suspended;   /* gevent's: greenlets when last looked at (visits.c), */
     bool was_polling;     /* none being left to run then */
-    /* Of tasks in a list (visits.c). */
-    struct list_walk visiting, counting;
-    uint64_t list_length, counted_ns; /* and when that was counted; 0: not yet */
 };
 
 void loops_init(void); /* in the constructor */

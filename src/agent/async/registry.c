@@ -1,6 +1,7 @@
 #include "agent/async/registry.h"
 
 #include "agent/async/hubs.h"
+#include "agent/async/lists.h"
 #include "agent/async/python.h"
 #include "agent/core/agent.h"
 #include "os/guard.h"
@@ -55,16 +56,6 @@ static uintptr_t first_in_set(uintptr_t set_object, bool is_weak, uintptr_t type
             return key;
     }
     return 0;
-}
-
-/* The first task of this thread's list. */
-static uintptr_t first_in_list(void)
-{
-    const struct py_futures *at = &agent.layout.futures;
-    unsigned bad = 0;
-    uintptr_t head = (uintptr_t)agent.current_tstate() + (uintptr_t)at->ts_tasks;
-    uintptr_t node = guard_ptr(head, &bad);
-    return bad || !node || node == head ? 0 : node - (uintptr_t)at->node;
 }
 
 /* Do a coroutine's own words agree with what we read?  Those of other makes have none. */
@@ -134,10 +125,13 @@ static void settle_asyncio(void)
         if (at->node < 0 && !weak)
             weak = python_kept("asyncio.tasks", "_all_tasks");
         registry.tasks = (uintptr_t)python_attribute((object)weak, "data");
+        if (at->interp_tasks >= 0 && python.main_interpreter)
+            registry.tasks_left =
+                (uintptr_t)python.main_interpreter() + (uintptr_t)at->interp_tasks;
         was_looked_up = true;
     }
     uintptr_t task =
-        at->node >= 0 ? first_in_list() : first_in_set(registry.tasks, true, registry.types.task);
+        at->node >= 0 ? lists_first() : first_in_set(registry.tasks, true, registry.types.task);
     if (!task)
         return; /* the next time */
     bool fits = task_fits(task);

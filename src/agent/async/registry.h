@@ -25,7 +25,8 @@ struct registry_loop {
 /* Valid once registry_ready(). */
 struct registry {
     struct py_task_types types;
-    uintptr_t tasks; /* asyncio: a set of weak references; 0: a list for each thread */
+    uintptr_t tasks;      /* asyncio: a set of weak references; 0: a list for each thread, */
+    uintptr_t tasks_left; /* and this one of threads that have ended */
     struct py_slots trio;
     struct py_greenlets greenlets;
 };

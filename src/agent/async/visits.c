@@ -2,6 +2,7 @@
 
 #include "agent/async/awaits.h"
 #include "agent/async/greenlets.h"
+#include "agent/async/lists.h"
 #include "agent/async/loops.h"
 #include "agent/core/agent.h"
 #include "os/guard.h"
@@ -15,7 +16,7 @@ enum {
     LOOKS_LEAST = 32,   /* tasks that are looked at in any case, */
     SLOTS_LEAST = 512,  /* or so many slots, if they are empty */
     MANY = 1000,        /* from so many on, peaks are estimated before a round ends */
-    SOURCES_MAX = LOOPS_MAX + 1,
+    SOURCES_MAX = LOOPS_MAX + LISTS_MAX,
     COUNT_PACE_NS = 50000000,
     COUNT_PART = 4, /* of the time that a pass has */
     CROWD_PACE_NS = 100000000,
@@ -25,8 +26,9 @@ enum {
 /* Where tasks are. */
 struct source {
     struct loop *loop; /* whose they are; NULL: of all of asyncio's, or gevent's */
-    uintptr_t set;     /* 0: they are in the list of the loop's thread, */
-    bool is_greenlets; /* or in our own table */
+    uintptr_t set;
+    struct task_list *list; /* or they are here, */
+    bool is_greenlets;      /* or in our own table */
     bool is_weak;
     uint64_t size, used; /* slots to visit; tasks in them, finished ones too */
 };
@@ -55,18 +57,13 @@ static struct py_frame chain[PY_FRAMES_MAX];
 
 /* ---- sources ---- */
 
-static bool is_list(const struct source *source)
-{
-    return !source->set && !source->is_greenlets;
-}
-
 static void measure(struct source *source)
 {
     struct py_set set = {0};
     if (source->is_greenlets)
         greenlets_measure(&source->size, &source->used);
-    else if (!source->set)
-        source->size = source->used = source->loop->list_length;
+    else if (source->list)
+        source->size = source->used = source->list->length;
     else if (tasks_set(&agent.layout, source->set, &set)) {
         source->size = set.mask + 1;
         source->used = set.used;
@@ -92,8 +89,10 @@ static void begin_source(void)
 {
     struct source *source = &round_.sources[round_.current];
     measure(source);
-    if (is_list(source))
-        source->loop->visiting = (struct list_walk){0};
+    if (source->list) {
+        source->list->visiting = (struct list_walk){0};
+        source->list->failures = 0;
+    }
     round_.cursor = 0;
     round_.factor = next_random() << 1 | 1; /* odd: every slot comes once */
     round_.offset = next_random();
@@ -112,13 +111,13 @@ static void begin_round(uint64_t now_ns)
             continue;
         if (kind == REGISTRY_TRIO)
             add_source((struct source){.loop = loop, .set = atomic_load(&loop->tasks)});
-        else if (kind == REGISTRY_ASYNCIO && !registry.tasks)
-            add_source((struct source){.loop = loop});
         has_asyncio |= kind == REGISTRY_ASYNCIO;
         has_gevent |= kind == REGISTRY_GEVENT;
     }
     if (has_asyncio && registry.tasks)
         add_source((struct source){.set = registry.tasks, .is_weak = true});
+    for (unsigned i = 0; has_asyncio && !registry.tasks && i < lists_used(); i++)
+        add_source((struct source){.list = lists_at(i)});
     if (has_gevent)
         add_source((struct source){.is_greenlets = true});
     if (round_.count)
@@ -127,23 +126,29 @@ static void begin_round(uint64_t now_ns)
 
 /* ---- lists ---- */
 
-static uintptr_t list_head(const struct loop *loop)
+static bool has_lists(void)
 {
-    return atomic_load(&loop->tstate) + (uintptr_t)agent.layout.futures.ts_tasks;
+    for (unsigned i = 0; !registry.tasks && i < loops_used(); i++)
+        if (atomic_load(&loops_at(i)->kind) == REGISTRY_ASYNCIO && loops_is_running(loops_at(i)))
+            return registry_ready(REGISTRY_ASYNCIO);
+    return false;
 }
 
 /* How long a list is must be known before its tasks can be weighed, and is counted now and then:
  * that is much quicker than to look at the tasks. */
-static void count_lists(uint64_t now_ns, uint64_t deadline_ns)
+static void prepare_lists(uint64_t now_ns, uint64_t deadline_ns)
 {
-    for (unsigned i = 0; !registry.tasks && i < loops_used(); i++) {
-        struct loop *loop = loops_at(i);
-        if (!loops_is_running(loop) || atomic_load(&loop->kind) != REGISTRY_ASYNCIO ||
-            !registry_ready(REGISTRY_ASYNCIO) ||
-            (loop->list_length && now_ns - loop->counted_ns < COUNT_PACE_NS))
+    if (!has_lists())
+        return;
+    if (!round_.count || !round_.visited) /* else its sources are of the lists as they are */
+        lists_find();
+    for (unsigned i = 0; i < lists_used(); i++) {
+        struct task_list *list = lists_at(i);
+        lists_resume(&list->visiting);
+        if (list->length && now_ns - list->counted_ns < COUNT_PACE_NS)
             continue;
-        if (lists_count(&loop->counting, list_head(loop), deadline_ns, &loop->list_length))
-            loop->counted_ns = now_ns;
+        if (lists_count(list, deadline_ns))
+            list->counted_ns = now_ns;
     }
 }
 
@@ -280,11 +285,9 @@ static bool visit_slot(struct visit *visit, const struct source *source)
 {
     struct py_set set;
     uint64_t slot = round_.cursor++;
-    if (is_list(source)) {
+    if (source->list) {
         bool at_end;
-        uint64_t most = 2 * source->size + MANY;
-        uintptr_t link =
-            lists_next(&source->loop->visiting, list_head(source->loop), most, &at_end);
+        uintptr_t link = lists_visit(source->list, &at_end);
         if (link)
             visit_task(visit, source, link - (uintptr_t)agent.layout.futures.node);
         else
@@ -398,11 +401,9 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
     struct visit visit = {.deadline_ns = before_ns + budget_ns};
     if (!awaits_begin())
         return;
-    count_lists(now_ns, before_ns + budget_ns / COUNT_PART);
-    for (unsigned i = 0; i < loops_used(); i++) {
-        lists_resume(&loops_at(i)->visiting);
+    for (unsigned i = 0; i < loops_used(); i++)
         loops_at(i)->suspended = 0;
-    }
+    prepare_lists(now_ns, before_ns + budget_ns / COUNT_PART);
     if (!round_.count)
         begin_round(now_ns - since_ns);
     else if (!round_.visited)
@@ -428,6 +429,7 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
 void visits_reset(void)
 {
     round_.count = 0;
+    lists_forget();
     unseen_ns = 0;
     awaits_end_round(0, 1);
 }

@@ -149,7 +149,8 @@ static void begin(struct thread *thread)
     thread->has_no_line = false;
     thread->loop = NULL;
     thread->poll_fd = -1;
-    thread->polls = thread->polls_till_asked = thread->epolls_made = thread->epolls_met = 0;
+    thread->polls = thread->epolls_made = thread->epolls_met = 0;
+    thread->is_asked_again = false;
     thread->asked_ns = 0;
     atomic_store(&thread->place, 0);
     kin_begin(thread);

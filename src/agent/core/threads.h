@@ -60,7 +60,8 @@ struct thread {
     _Atomic uint64_t place;           /* owner.h: what it does now */
     struct loop *loop;                /* (own) async/loops.h: its event loop, NULL: none */
     int poll_fd;                      /* (own) what it polled last, -1: nothing yet */
-    uint32_t polls, polls_till_asked; /* (own) how often it polled; 0: need not be asked again */
+    uint32_t polls;                   /* (own) how often it polled */
+    bool is_asked_again;              /* (own) its loop had nothing yet to check the layout with */
     uint32_t epolls_made, epolls_met; /* (own) loops that may have begun, that were asked for */
     uint64_t asked_ns;                /* (own) when it was */
 

@@ -30,6 +30,7 @@ ENDS = {
     "return": lambda: None,
     "abandoned": lambda: None,
     "thread": lambda: None,
+    "handed": lambda: None,
     "sys_exit": lambda: sys.exit(3),
     "exception": refuse,
     "os_exit": lambda: os._exit(4),
@@ -39,9 +40,9 @@ ENDS = {
 }
 
 
-async def main(kind):
+async def main(kind, made=()):
     begin = time.perf_counter()
-    tasks = [asyncio.ensure_future(pending()) for _ in range(TASKS)]
+    tasks = made or [asyncio.ensure_future(pending()) for _ in range(TASKS)]
     await asyncio.sleep(SECONDS)
     assert not any(task.done() for task in tasks)
     print(TASKS * (time.perf_counter() - begin), flush=True)
@@ -61,5 +62,10 @@ elif kind == "thread":
     loop = asyncio.new_event_loop()
     threading.Thread(target=in_thread, args=(loop,), daemon=True).start()
     asyncio.run_coroutine_threadsafe(main(kind), loop).result()
+elif kind == "handed":  # made here, run there
+    loop = asyncio.new_event_loop()
+    made = [loop.create_task(pending()) for _ in range(TASKS)]
+    threading.Thread(target=in_thread, args=(loop,), daemon=True).start()
+    asyncio.run_coroutine_threadsafe(main(kind, made), loop).result()
 else:
     asyncio.run(main(kind))

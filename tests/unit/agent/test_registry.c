@@ -216,6 +216,7 @@ static void begin(void)
     assert_true(layout_select(l, 0x030c01f0, 0, 0) && fixture_open(&agent.arena));
     l->futures = (struct py_futures){.is_described = true};
     tstate = fake_alloc();
+    agent.main_tstate = (uintptr_t)tstate;
     put_at(tstate, 0,
            (uintptr_t)&asyncio); /* whatever is there, before it is known where to look */
     code = fake_code(l, "/p/a.py", "f", 1);

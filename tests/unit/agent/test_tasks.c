@@ -93,7 +93,7 @@ static const struct version {
 enum { VERSIONS = sizeof versions / sizeof *versions };
 
 /* As asyncio describes itself. */
-static const uint64_t description[16] = {160, 136, 88, 100, 108, 128, 144, 0, 0, 0, 0, 0, 400};
+static const uint64_t description[16] = {160, 136, 88, 100, 108, 128, 144, 0, 10880, 0, 0, 0, 400};
 
 static uintptr_t new_type(uintptr_t base)
 {
@@ -605,6 +605,7 @@ static void test_describe(void **state)
     assert_int_equal(layout.futures.name, 136);
     assert_int_equal(layout.futures.node, 144);
     assert_int_equal(layout.futures.ts_tasks, 400);
+    assert_int_equal(layout.futures.interp_tasks, 10880);
     const struct py_futures before = layout.futures;
     uint64_t words[16];
     static const bool is_used[13] = {true, true, true, true, [5] = true, [6] = true, [12] = true};
@@ -613,6 +614,10 @@ static void test_describe(void **state)
         words[i] = 65536;
         assert_int_equal(tasks_describe(&layout, words, sizeof words), !is_used[i]);
     }
+    memcpy(words, description, sizeof words);
+    words[8] = 1 << 20; /* without that, tasks of ended threads are not seen, but others are */
+    assert_true(tasks_describe(&layout, words, sizeof words));
+    assert_int_equal(layout.futures.interp_tasks, PY_ABSENT);
     assert_false(tasks_describe(&layout, description, 12 * sizeof *description));
     assert_true(tasks_describe(&layout, description, 13 * sizeof *description));
     memcpy(words, description, sizeof words);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "agent/async/awaits.h"
+#include "agent/async/lists.h"
 #include "agent/async/loops.h"
 #include "agent/async/visits.h"
 #include "agent/core/agent.h"
@@ -37,7 +38,7 @@ static unsigned item_count;
 static struct loop loops[LOOPS];
 static bool is_running[LOOPS];
 static unsigned loop_count;
-static uintptr_t tstates[LOOPS][64];
+static uintptr_t tstates[LOOPS][64], interpreter[8];
 static uint64_t now_ns, tick_ns; /* tick_ns: by which the clock advances at each look */
 static uint64_t slots, clocks, rounds, most_visits, least_visits;
 static bool is_strict; /* each task is visited once a round */
@@ -213,13 +214,18 @@ static void empty_list(unsigned loop)
     put_at(head_of(loop), 8, head_of(loop));
 }
 
-static void push(unsigned loop, unsigned i)
+static void push_to(uintptr_t head, unsigned i)
 {
-    uintptr_t head = head_of(loop), last = get_at(head, 8);
+    uintptr_t last = get_at(head, 8);
     put_at(link_of(i), 0, head);
     put_at(link_of(i), 8, last);
     put_at(last, 0, link_of(i));
     put_at(head, 8, link_of(i));
+}
+
+static void push(unsigned loop, unsigned i)
+{
+    push_to(head_of(loop), i);
 }
 
 static void remove_link(unsigned i)
@@ -234,11 +240,27 @@ static void remove_link(unsigned i)
 /* As 3.14 has them. */
 static void use_lists(void)
 {
-    static const uint64_t description[16] = {168, 136, 88, 100, 108, 128, 144, 0, 0, 0, 0, 0, 400};
+    static const uint64_t description[16] = {168, 136, 88, 100, 108, 128, 144, 0, 40, 0, 0, 0, 400};
     assert_true(tasks_describe(&agent.layout, description, sizeof description));
     registry.tasks = 0;
-    for (unsigned i = 0; i < LOOPS; i++)
+    for (unsigned i = 0; i < LOOPS; i++) {
         empty_list(i);
+        put_at((uintptr_t)tstates[i], agent.layout.ts_prev,
+               i + 1 < LOOPS ? (uintptr_t)tstates[i + 1] : 0);
+    }
+    agent.main_tstate = (uintptr_t)tstates[0];
+    registry.tasks_left = (uintptr_t)interpreter + (uintptr_t)agent.layout.futures.interp_tasks;
+    put_at(registry.tasks_left, 0, registry.tasks_left);
+    put_at(registry.tasks_left, 8, registry.tasks_left);
+}
+
+static struct task_list *list_of(unsigned loop)
+{
+    static struct task_list none;
+    for (unsigned i = 0; i < lists_used(); i++)
+        if (lists_at(i)->head == head_of(loop))
+            return lists_at(i);
+    return &none;
 }
 
 /* ---- */
@@ -631,9 +653,9 @@ static void test_long_list(void **state)
     make_tasks(5000, 0);
     for (unsigned i = 0; i < 5000; i++)
         push(0, i);
-    for (unsigned i = 0; i < 100 && !loops[0].list_length; i++) /* it is counted first */
+    for (unsigned i = 0; i < 100 && !list_of(0)->length; i++) /* it is counted first */
         pass();
-    assert_int_equal(loops[0].list_length, 5000);
+    assert_int_equal(list_of(0)->length, 5000);
     uint64_t us = sum_of(WIRE_AWAIT_WAITS, -1).us, looks = header()->looks;
     passes(PASSES);
     assert_true(rounds >= 10);
@@ -656,7 +678,7 @@ static void test_links_vanish(void **state)
     tick_ns = PART_TICK_NS;
     pass();
     for (unsigned turn = 0; turn < 5; turn++) {
-        uintptr_t next = loops[0].visiting.next;
+        uintptr_t next = list_of(0)->visiting.next;
         assert_true(next);
         unsigned i = (unsigned)((next - link_of(0)) / sizeof(struct item));
         assert_true(i > turn && items[i - 1].visits && !items[i].visits);
@@ -671,7 +693,7 @@ static void test_links_vanish(void **state)
         pass();
     assert_in_range(most_visits, 1, 2);
     /* All that could be gone on from is gone: from the beginning. */
-    while (!loops[0].visiting.next)
+    while (!list_of(0)->visiting.next)
         pass();
     empty_list(0);
     for (unsigned i = 0; i < 2000; i++) {
@@ -687,7 +709,7 @@ static void test_links_vanish(void **state)
     before = header()->looks;
     pass();
     assert_int_equal(header()->looks, before + 10);
-    assert_int_equal(loops[0].list_length, 10);
+    assert_int_equal(list_of(0)->length, 10);
 }
 
 /* What was freed is a task of another loop's now: its list has another head. */
@@ -704,7 +726,7 @@ static void test_astray(void **state)
     pass();
     tick_ns = PART_TICK_NS;
     pass();
-    unsigned i = (unsigned)((loops[0].visiting.next - link_of(0)) / sizeof(struct item));
+    unsigned i = (unsigned)((list_of(0)->visiting.next - link_of(0)) / sizeof(struct item));
     assert_true(i > 0 && i < 1000);
     remove_link(i);
     push(1, i);
@@ -718,7 +740,7 @@ static void test_astray(void **state)
         items[k].visits = 0;
     tick_ns = 0;
     passes(3);
-    assert_int_equal(loops[0].list_length, 999);
+    assert_int_equal(list_of(0)->length, 999);
 }
 
 /* ---- several loops ---- */
@@ -728,8 +750,9 @@ static void test_two_lists(void **state)
     faults_install(state);
     use_lists();
     loop_count = 2;
-    make_tasks(70, 0);
+    item_count = 70;
     for (unsigned i = 0; i < 70; i++) {
+        make_task(i, i >= 40);
         wait_at(i, i >= 40);
         push(i >= 40, i);
     }
@@ -745,6 +768,62 @@ static void test_two_lists(void **state)
     is_running[1] = true;
     pass();
     assert_int_equal(sum_of(WIRE_AWAIT_WAITS, 1).us, 11 * 30 * PASS_US);
+}
+
+/* A list has the tasks that its thread made, whoever runs them, and one has those of threads that
+ * have ended. */
+static void test_made_elsewhere(void **state)
+{
+    faults_install(state);
+    use_lists();
+    make_tasks(60, 0);
+    for (unsigned i = 0; i < 50; i++)
+        push(i < 20 ? 1 : 2, i); /* threads without a loop */
+    for (unsigned i = 50; i < 60; i++)
+        push_to(registry.tasks_left, i);
+    passes(10);
+    assert_int_equal(sum_of(WIRE_AWAIT_WAITS, 0).us, 10 * 60 * PASS_US);
+    assert_int_equal(header()->tasks_peak, 60);
+    assert_int_equal(lists_used(), 3);
+    assert_int_equal(lists_first(), address_of(0));
+    /* One of them ends, and the interpreter has its tasks. */
+    empty_list(1);
+    put_at((uintptr_t)tstates[0], agent.layout.ts_prev, (uintptr_t)tstates[2]);
+    for (unsigned i = 0; i < 20; i++)
+        push_to(registry.tasks_left, i);
+    passes(10); /* lists are counted now and then */
+    is_strict = false;
+    assert_int_equal(lists_used(), 2);
+    uint64_t before = header()->looks;
+    pass();
+    assert_int_equal(header()->looks, before + 60);
+}
+
+/* A thread ends in the middle of a round, and what was its list cannot be read. */
+static void test_list_is_gone(void **state)
+{
+    faults_install(state);
+    use_lists();
+    is_strict = false;
+    make_tasks(2010, 0);
+    for (unsigned i = 0; i < 2010; i++)
+        push(i < 10 ? 0 : 1, i);
+    pass();
+    tick_ns = PART_TICK_NS;
+    pass();
+    assert_true(list_of(1)->visiting.next);
+    for (unsigned i = 10; i < 2010; i++) {
+        put_at(link_of(i), 0, 0x1000);
+        put_at(link_of(i), 8, 0x1000);
+    }
+    put_at(head_of(1), 0, 0);
+    put_at((uintptr_t)tstates[0], agent.layout.ts_prev, 0);
+    tick_ns = 0;
+    passes(8);
+    assert_int_equal(lists_used(), 1);
+    uint64_t before = header()->looks;
+    pass();
+    assert_int_equal(header()->looks, before + 10);
 }
 
 static void test_two_in_a_set(void **state)
@@ -879,13 +958,14 @@ static void test_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_exact),        CASE(test_kinds),   CASE(test_busy),
-        CASE(test_parts),        CASE(test_cost),    CASE(test_sparse),
-        CASE(test_late_pass),    CASE(test_resized), CASE(test_set_is_gone),
-        CASE(test_early_peak),   CASE(test_list),    CASE(test_long_list),
-        CASE(test_links_vanish), CASE(test_astray),  CASE(test_two_lists),
-        CASE(test_two_in_a_set), CASE(test_trio),    CASE(test_rejected),
-        CASE(test_reset),        CASE(test_crowd),
+        CASE(test_exact),          CASE(test_kinds),        CASE(test_busy),
+        CASE(test_parts),          CASE(test_cost),         CASE(test_sparse),
+        CASE(test_late_pass),      CASE(test_resized),      CASE(test_set_is_gone),
+        CASE(test_early_peak),     CASE(test_list),         CASE(test_long_list),
+        CASE(test_links_vanish),   CASE(test_astray),       CASE(test_two_lists),
+        CASE(test_made_elsewhere), CASE(test_list_is_gone), CASE(test_two_in_a_set),
+        CASE(test_trio),           CASE(test_rejected),     CASE(test_reset),
+        CASE(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
