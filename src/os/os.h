@@ -60,6 +60,8 @@ struct os_wait {
 bool os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out);
 /* Time the thread was runnable without a processor, since it began. */
 bool os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns);
+/* How often it gave its processor up, to wait for something. */
+bool os_thread_switches(pid_t tid, uint64_t *count);
 void os_close(int *fd);
 
 enum os_file_type {

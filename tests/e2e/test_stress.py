@@ -117,10 +117,12 @@ def test_6000_short_threads(both):
     hit = lines_hit(profile, "short_threads.py")
     in_work = sum(sec for number, sec in hit.items() if loop - 4 <= number <= loop + 1)
     # What a thread used after its sample, or without one, goes where one of its kin was seen: by
-    # chance once more, among the last few dozen.  A thread's birth and end are its own CPU time too.
-    assert 0.6 * in_threads <= in_work <= in_all
+    # chance once more, among the last few dozen.  A thread's birth and end are its own CPU time too:
+    # a part of them looks like the work, or the work like them.
+    around = in_all - in_threads
+    assert 0.6 * in_threads - 0.1 * around <= in_work <= in_all
     # The kernel's part of a thread's birth and death is the thread's own too, but never sampled.
-    assert sampled_sec(profile) > 0.85 * own_sec(profile)
+    assert sampled_sec(profile) > 0.95 * own_sec(profile) - 0.25 * around
 
 
 def test_deep_recursion(both):

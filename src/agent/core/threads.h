@@ -72,6 +72,7 @@ struct thread {
     uint32_t wait_node, wait_kind;
     uint32_t seen_joined;                    /* claims_joined() when that was read */
     uint64_t starved_ns;                     /* total at the last pass */
+    uint64_t switches;                       /* os_thread_switches() when last looked at */
     uint64_t pending_ns, pending_charged_ns; /* waits not yet placed */
     uint64_t wait_ns, starve_ns, charge_ns;  /* of this pass */
     bool runnable;                           /* of this pass: ready to run, or running */

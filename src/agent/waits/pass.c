@@ -21,6 +21,10 @@ enum {
 static bool keep_descriptors;
 static uint64_t last_now_ns; /* of the pass before */
 static unsigned first;       /* thread of the next pass */
+static struct {              /* who was charged in the pass before */
+    enum wire_rank rank;
+    unsigned sharers; /* 0: nobody */
+} charged_last;
 static struct py_frame walk_frames[PY_FRAMES_MAX];
 
 static void forget(struct thread *thread)
@@ -41,8 +45,14 @@ static void adopt(struct thread *thread, uint32_t serial)
     thread->valid_cpu_ns = thread->pending_ns = thread->pending_charged_ns = thread->waited_ns = 0;
     thread->wait_node = thread->wait_kind = 0;
     thread->starved_ns = 0;
+    thread->switches = UINT64_MAX; /* not known */
     thread->placed = false;
     thread->wait_log = (struct timeline_cursor){0};
+}
+
+static uint64_t least(uint64_t one, uint64_t other)
+{
+    return one < other ? one : other;
 }
 
 /* What looking at a thread that did not run all the time can show. */
@@ -147,8 +157,8 @@ static void add_starved(struct thread *thread, uint64_t ns, uint64_t now_ns)
     uint32_t node = atomic_load_explicit(&thread->last_node, memory_order_relaxed);
     if (!node)
         node = tables_node(&agent.tables, 0, WIRE_FRAME_INTERPRETER, 0, 0, 0);
-    uint64_t starved = ns < thread->pending_ns ? ns : thread->pending_ns;
-    uint64_t charged = thread->pending_charged_ns < starved ? thread->pending_charged_ns : starved;
+    uint64_t starved = least(ns, thread->pending_ns);
+    uint64_t charged = least(thread->pending_charged_ns, starved);
     add(thread, node, WIRE_WAIT_STARVED, starved, charged, now_ns);
     thread->pending_ns -= starved;
     thread->pending_charged_ns -= charged;
@@ -161,8 +171,7 @@ static void settle(const struct pass *pass, struct thread *thread)
         return;
     uint32_t cpu_node = atomic_load_explicit(&thread->last_node, memory_order_relaxed);
     thread->pending_ns += thread->wait_ns;
-    thread->pending_charged_ns +=
-        thread->charge_ns < thread->wait_ns ? thread->charge_ns : thread->wait_ns;
+    thread->pending_charged_ns += least(thread->charge_ns, thread->wait_ns);
     /* The kernel tells of a delay when it is over: it may reach back into earlier passes. */
     if (thread->starve_ns >= WAIT_NOTICE_NS)
         add_starved(thread, thread->starve_ns, pass->now_ns);
@@ -190,14 +199,25 @@ static void settle(const struct pass *pass, struct thread *thread)
     }
 }
 
+/* Its part of the time in which nobody ran, if it was charged at the last pass. */
+static uint64_t charge_of_ended(const struct pass *pass, const struct thread *thread)
+{
+    bool was_charged = charged_last.sharers && thread->rank == charged_last.rank;
+    return was_charged ? pass->idle_ns / charged_last.sharers : 0;
+}
+
 /* A thread is gone: what it waited since the last pass goes where it was last seen waiting. */
-static void settle_ended(const struct pass *pass, struct thread *thread)
+static void settle_ended(struct pass *pass, struct thread *thread)
 {
     if (is_observed(thread)) {
         uint64_t used_ns = thread->end_cpu_ns - thread->pass_cpu_ns;
         uint64_t wall_ns = thread->end_wall_ns - thread->pass_wall_ns;
-        if (wall_ns > used_ns)
+        if (wall_ns > used_ns) {
+            uint64_t charge_ns = thread->placed ? charge_of_ended(pass, thread) : 0;
             thread->pending_ns += wall_ns - used_ns;
+            thread->pending_charged_ns += least(charge_ns, wall_ns - used_ns);
+            pass->idle_ns -= least(charge_ns, wall_ns - used_ns);
+        }
         if (thread->wait_node)
             add_pending(thread, thread->wait_node, (enum wire_kind)thread->wait_kind, 1,
                         pass->now_ns);
@@ -206,6 +226,31 @@ static void settle_ended(const struct pass *pass, struct thread *thread)
         forget(thread);
     thread->seen_serial = 0;
     still_note(thread, false);
+}
+
+/* Has it waited for something since this was last asked?  If not, it had no processor: others had
+ * it or, in a virtual machine, other machines, of which the kernel's own count knows nothing. */
+static bool has_waited(struct thread *thread)
+{
+    uint64_t switches, before = thread->switches;
+    if (!os_thread_switches(thread->tid, &switches))
+        return true;
+    thread->switches = switches;
+    return switches != before;
+}
+
+/* How much of the time in this pass the thread was ready to run without a processor. */
+static void look_for_starving(struct thread *thread, uint64_t used_ns)
+{
+    uint64_t starved_ns;
+    if (used_ns &&
+        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &starved_ns)) {
+        thread->starve_ns = starved_ns - thread->starved_ns;
+        thread->starved_ns = starved_ns;
+    }
+    if (thread->runnable && thread->wait_ns > thread->starve_ns + WAIT_NOTICE_NS &&
+        !has_waited(thread))
+        thread->starve_ns = thread->wait_ns;
 }
 
 /* How long the thread waited since the last look, and where it is now. */
@@ -227,12 +272,7 @@ static void look_at(struct pass *pass, struct thread *thread, uint64_t cpu_ns)
     thread->wait_ns = wall_ns - used_ns;
     thread->placed = finding == FOUND_WAITING;
     thread->runnable = finding == FOUND_RUNNABLE;
-    uint64_t starved_ns;
-    if (used_ns &&
-        os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &starved_ns)) {
-        thread->starve_ns = starved_ns - thread->starved_ns;
-        thread->starved_ns = starved_ns;
-    }
+    look_for_starving(thread, used_ns);
     thread->rank = (uint8_t)rank_of(thread);
 }
 
@@ -315,37 +355,74 @@ static void observe_all(struct pass *pass, bool still_ones_too)
     first = next;
 }
 
+/* What each thread of a rank is charged in this pass; those of none, nothing. */
+struct charges {
+    uint64_t ns[WIRE_RANKS + 1];
+};
+
+/* Threads of this rank cannot be charged all that, having waited less. */
+static uint64_t excess_of(unsigned rank, uint64_t charge_ns, bool still_ones_too)
+{
+    uint64_t excess_ns = 0;
+    for (unsigned i = 0, used = threads_used(); i < used; i++) {
+        const struct thread *thread = threads_at(i);
+        if ((still_ones_too || !still_is(i)) && thread->rank == rank && is_observed(thread))
+            excess_ns += charge_ns - least(charge_ns, thread->wait_ns);
+    }
+    return excess_ns;
+}
+
+/* The best rank in the session comes first.  What is before its threads began to wait is for those
+ * of the next one, in this process. */
+static struct charges share_out(const struct pass *pass, bool still_ones_too)
+{
+    struct charges charges = {{0}};
+    unsigned sharers;
+    unsigned best = claims_settle(&pass->claims, pass->now_ns, &sharers);
+    uint64_t left_ns = pass->idle_ns;
+    charged_last.rank = best;
+    charged_last.sharers = sharers;
+    for (unsigned rank = best; rank < WIRE_RANKS && left_ns; rank++) {
+        unsigned threads = rank == best ? sharers : pass->claims.threads[rank];
+        if (!threads)
+            continue;
+        charges.ns[rank] = left_ns / threads;
+        left_ns = excess_of(rank, charges.ns[rank], still_ones_too);
+        if (left_ns < WAIT_NOTICE_NS)
+            break;
+    }
+    return charges;
+}
+
 /* Write down what those waited that stand still: where they are charged at once, else now and
  * then. */
-static void settle_still(struct pass *pass, enum wire_rank charged, uint64_t charge_ns)
+static void settle_still(struct pass *pass, const struct charges *charges)
 {
     static unsigned first_part;
     uint64_t parts = 1 + pass->wall_ns / BOOKS_NS;
     for (unsigned i = 0, used = threads_used(); i < used; i++) {
-        bool is_charged = charge_ns && still_rank(i) == charged;
+        uint64_t charge_ns = charges->ns[still_rank(i)];
         bool is_due = (i + first_part) % BOOKS_PARTS < parts;
-        if (!still_is(i) || !(is_charged || is_due))
+        if (!still_is(i) || !(charge_ns || is_due))
             continue;
         struct thread *thread = threads_at(i);
         if (atomic_load(&thread->state) != THREAD_LIVE || !is_observed(thread))
             continue; /* it ends: the next pass will see that */
         begin_look(thread);
         look_at(pass, thread, thread->pass_cpu_ns);
-        thread->charge_ns = is_charged ? charge_ns : 0;
+        thread->charge_ns = charge_ns;
         settle(pass, thread);
     }
     first_part += BOOKS_PARTS - (unsigned)(parts % BOOKS_PARTS);
 }
 
-static void settle_others(struct pass *pass, enum wire_rank charged, uint64_t charge_ns,
-                          bool still_ones_too)
+static void settle_others(struct pass *pass, const struct charges *charges, bool still_ones_too)
 {
     for (unsigned i = 0, used = threads_used(); i < used; i++) {
         struct thread *thread = threads_at(i);
         if ((!still_ones_too && still_is(i)) || !is_observed(thread))
             continue;
-        if (thread->rank == charged)
-            thread->charge_ns = charge_ns;
+        thread->charge_ns = charges->ns[thread->rank];
         settle(pass, thread);
         if (thread->pass_wall_ns == pass->now_ns)
             still_note(thread, thread->stood);
@@ -356,16 +433,14 @@ static void settle_others(struct pass *pass, enum wire_rank charged, uint64_t ch
  * there is in the session: this process's part of it. */
 void pass_look(struct pass *pass)
 {
-    unsigned sharers;
     bool hold = still_hold();
     if (hold)
         pass->claims = *still_claims();
     observe_all(pass, !hold);
-    enum wire_rank best = claims_settle(&pass->claims, pass->now_ns, &sharers);
-    uint64_t charge_ns = best < WIRE_RANKS ? pass->idle_ns / sharers : 0;
+    struct charges charges = share_out(pass, !hold);
     if (hold)
-        settle_still(pass, best, charge_ns);
-    settle_others(pass, best, charge_ns, !hold);
+        settle_still(pass, &charges);
+    settle_others(pass, &charges, !hold);
     last_now_ns = pass->now_ns;
 }
 

@@ -229,6 +229,10 @@ static void test_a_blocked_thread(void **state)
     assert_int_equal(before, after);
     assert_true(os_thread_starved_ns(tid, &delay_fd, false, &starved));
     assert_int_equal(delay_fd, -1);
+    uint64_t switches;
+    assert_true(os_thread_switches(tid, &switches));
+    assert_in_range(switches, 1, 1000); /* it waits */
+    assert_false(os_thread_switches(INT32_MAX, &switches));
     assert_int_equal(write(block_pipe[1], "x", 1), 1);
     pthread_join(thread, NULL);
     os_close(&fd);

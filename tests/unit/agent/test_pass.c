@@ -39,7 +39,7 @@ static struct {
     struct thread entry;
     struct fake_object *tstate, *cframe, *frames[PLACES];
     bool is_gone; /* the system knows it no more */
-    uint64_t cpu_ns, starved_ns;
+    uint64_t cpu_ns, starved_ns, switches;
     enum state state;
     struct os_wait wait;
     unsigned looks; /* how often its system call was read, */
@@ -69,6 +69,7 @@ uint64_t __wrap_os_thread_cpu_ns(void);
 bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns);
 bool __wrap_os_thread_wait(pid_t tid, int *fd, bool keep, struct os_wait *out);
 bool __wrap_os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns);
+bool __wrap_os_thread_switches(pid_t tid, uint64_t *count);
 
 uint64_t __wrap_os_mono_ns(void)
 {
@@ -93,8 +94,10 @@ bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns)
     unsigned i = index_of(tid);
     world[i].asks++;
     *cpu_ns = world[i].cpu_ns;
-    if (world[i].state == MOVES)
+    if (world[i].state == MOVES) {
         world[i].cpu_ns++;
+        world[i].switches++;
+    }
     if (in_the_middle && i == used - 1) {
         void (*call)(void) = in_the_middle;
         in_the_middle = NULL;
@@ -120,6 +123,12 @@ bool __wrap_os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns)
     (void)fd;
     (void)keep;
     *ns = world[index_of(tid)].starved_ns;
+    return true;
+}
+
+bool __wrap_os_thread_switches(pid_t tid, uint64_t *count)
+{
+    *count = world[index_of(tid)].switches;
     return true;
 }
 
@@ -203,6 +212,7 @@ static void wait_at(unsigned i, unsigned place, long call)
     world[i].state = WAITS;
     world[i].wait = (struct os_wait){.call = call, .args = {LOCK_ADDRESS}};
     world[i].cpu_ns++; /* it ran to get there */
+    world[i].switches++;
 }
 
 static int open_all(void **state)
@@ -438,8 +448,8 @@ static void test_ready_ones(void **state)
     passes(10);
     assert_sum(sum_at(at_of(0, 0), WIRE_WAIT_LOCK), 100 * MS, 0);
     assert_sum(sum_at(at_of(1, 0), WIRE_WAIT_SOCKET), 100 * MS, 0);
-    assert_sum(on_cpu_node(2, WIRE_WAIT_STARVED), 50 * MS, 50 * MS);
-    assert_sum(on_cpu_node(3, WIRE_WAIT_STARVED), 50 * MS, 50 * MS);
+    assert_sum(on_cpu_node(2, WIRE_WAIT_STARVED), 95 * MS, 50 * MS);
+    assert_sum(on_cpu_node(3, WIRE_WAIT_STARVED), 95 * MS, 50 * MS);
 }
 
 static void test_those_outside(void **state)
@@ -645,6 +655,29 @@ static void test_starved(void **state)
     assert_sum(on_cpu_node(0, WIRE_WAIT_STARVED), 3 * MS, 3 * MS);
 }
 
+/* A thread that computes, while its virtual machine has the processor half of the time. */
+static void test_stolen(void **state)
+{
+    (void)state;
+    begin(1);
+    stand_at(0, 0);
+    for (int i = 0; i < 10; i++) {
+        world[0].cpu_ns += PASS_NS / 2;
+        pass(PASS_NS);
+    }
+    /* At first it is not known whether it waited. */
+    assert_sum(on_cpu_node(0, WIRE_WAIT_STARVED), 45 * MS, 45 * MS);
+    assert_int_equal(world[0].entry.pending_ns, 5 * MS);
+    world[0].switches++; /* it slept in between, where it was not seen */
+    world[0].cpu_ns += PASS_NS / 2;
+    pass(PASS_NS);
+    assert_sum(on_cpu_node(0, WIRE_WAIT_STARVED), 45 * MS, 45 * MS);
+    wait_at(0, 1, SYS_clock_nanosleep);
+    pass(PASS_NS);
+    assert_sum(sum_at(at_of(0, 1), WIRE_WAIT_SLEEP), 20 * MS, 20 * MS);
+    assert_about(sum_at(ANY, ANY).charged_ns, idle_ns);
+}
+
 /* It slept, then ran, and now no processor is free: that is not a sleep, whatever it was before. */
 static void test_ready_after_running(void **state)
 {
@@ -688,6 +721,30 @@ static void end_thread(unsigned i)
     thread->end_wall_ns = now_ns;
     thread->state = THREAD_ENDED;
     world[i].is_gone = true;
+}
+
+/* Threads that begin and end between two passes: nobody is charged for what was before or after. */
+static void test_one_that_comes_and_goes(void **state)
+{
+    (void)state;
+    begin(2);
+    wait_at(0, TRACED, SYS_accept4);
+    world[1].entry.state = THREAD_FREE;
+    passes(1);
+    for (int i = 0; i < 10; i++) {
+        now_ns += 7 * MS;
+        begin_thread(1);
+        wait_at(1, TRACED, SYS_clock_nanosleep);
+        now_ns -= 7 * MS;
+        pass(PASS_NS); /* it began 3 ms ago */
+        now_ns += 6 * MS;
+        end_thread(1);
+        now_ns -= 6 * MS;
+        pass(PASS_NS);
+    }
+    assert_sum(sum_at(at_of(1, TRACED), WIRE_WAIT_SLEEP), 90 * MS, 90 * MS);
+    assert_sum(sum_at(at_of(0, TRACED), WIRE_WAIT_REQUEST), 210 * MS, 120 * MS);
+    assert_about(sum_at(ANY, ANY).charged_ns, idle_ns);
 }
 
 static void begin_many(long call)
@@ -1056,6 +1113,8 @@ int main(void)
         CASE(test_never_caught),
         CASE(test_no_stack),
         CASE(test_starved),
+        CASE(test_stolen),
+        CASE(test_one_that_comes_and_goes),
         CASE(test_ready_after_running),
         CASE(test_native_owner),
         CASE(test_many_stand_still),
@@ -1063,6 +1122,7 @@ int main(void)
         CASE(test_one_of_many_moves),
         CASE(test_one_of_many_ends),
         CASE(test_many_that_move),
+        CASE(test_one_that_comes_and_goes),
         CASE(test_ended),
         CASE(test_ended_unseen),
         CASE(test_entry_used_again_at_once),
