@@ -146,25 +146,30 @@ void *os_reserve(size_t size_bytes)
     return map(NULL, size_bytes, 0);
 }
 
-/* Mappings follow each other downwards from below the stack.  Half a terabyte further down (less
- * where addresses are fewer) hardly anybody comes by. */
-void *os_reserve_apart(size_t size_bytes)
-{
-    enum { STEP = 1 << 21 };
-    char *near = map(NULL, STEP, 0);
-    if (!near)
-        return NULL;
-    os_release(near, STEP);
-    return map((void *)(((uintptr_t)near - (uintptr_t)near / 256) & ~(uintptr_t)(STEP - 1)),
-               size_bytes, 0);
-}
-
 bool os_reserve_at(void *addresses, size_t size_bytes)
 {
     void *memory = map(addresses, size_bytes, MAP_FIXED_NOREPLACE);
     if (memory && memory != addresses) /* a kernel that does not know the flag */
         os_release(memory, size_bytes);
     return memory == addresses;
+}
+
+/* Mappings follow each other downwards from below the stack.  Half a terabyte further down (less
+ * where addresses are fewer) hardly anybody comes by; if somebody is there, not so far. */
+void *os_reserve_apart(size_t size_bytes)
+{
+    enum { STEP = 1 << 21, FARTHEST = 8, NEAREST = 14 };
+    char *near = map(NULL, STEP, 0);
+    if (!near)
+        return NULL;
+    os_release(near, STEP);
+    for (int shift = FARTHEST; shift <= NEAREST; shift++) {
+        uintptr_t apart = (uintptr_t)near - ((uintptr_t)near >> shift);
+        void *addresses = (void *)(apart & ~(uintptr_t)(STEP - 1));
+        if (os_reserve_at(addresses, size_bytes))
+            return addresses;
+    }
+    return map(NULL, size_bytes, 0);
 }
 
 _Atomic uint32_t *os_fork_mark(void)

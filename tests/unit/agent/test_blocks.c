@@ -7,6 +7,7 @@
 
 #include "agent/memory/blocks.h"
 #include "agent/memory/memory.h"
+#include "os/os.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -113,6 +114,20 @@ static void shelves_are_added(void **state)
         blocks_give(slots[i]);
     }
     assert_true(blocks_are_sound());
+}
+
+/* Where the range would be, somebody else may be already: it is apart nevertheless. */
+static void a_range_has_room_above(void **state)
+{
+    enum { BYTES = 1 << 21, RANGES = 5 };
+    void *ranges[RANGES];
+    for (int i = 0; i < RANGES; i++) {
+        ranges[i] = os_reserve_apart(BYTES);
+        assert_non_null(ranges[i]);
+        assert_true(os_reserve_at((char *)ranges[i] + BYTES, (size_t)100 * BYTES));
+    }
+    for (int i = 0; i < RANGES; i++)
+        os_release(ranges[i], (size_t)101 * BYTES);
 }
 
 static void a_class_runs_out_in_the_end(void **state)
@@ -298,6 +313,7 @@ int main(void)
         cmocka_unit_test(slots_are_aligned_and_apart),
         cmocka_unit_test(slots_are_reused),
         cmocka_unit_test(what_is_too_large_gets_no_slot),
+        cmocka_unit_test(a_range_has_room_above),
         cmocka_unit_test(a_class_runs_out_in_the_end),
         cmocka_unit_test(the_table_finds_what_was_put),
         cmocka_unit_test(slots_at_random),
