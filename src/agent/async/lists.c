@@ -12,6 +12,9 @@ enum {
     MORE = 1000, /* links than were counted */
     HOPS_MAX = 65536,
     FAILURES_MAX = 16,
+    STRIDE_MAX = 16,
+    STRIDE_LINKS = 64, /* in a walk there are more visits than that */
+    STRIDE_STEP = 5,   /* has no factor in common with a stride */
 };
 
 /* Is it still a link of a list? */
@@ -163,16 +166,44 @@ uintptr_t lists_first(void)
 
 /* ---- one of them ---- */
 
-uintptr_t lists_visit(struct task_list *list, bool *at_end)
+void lists_begin(struct task_list *list, uint32_t number)
 {
-    uintptr_t link = lists_next(&list->visiting, list->head, 2 * list->length + MORE, at_end);
-    list->failures = link ? 0 : list->failures + 1;
-    if (list->failures == FAILURES_MAX)
-        *at_end = true;
-    return link;
+    unsigned stride = 1;
+    while (stride < STRIDE_MAX && list->length / stride > STRIDE_LINKS)
+        stride *= 2;
+    list->visiting = (struct list_walk){0};
+    list->stride = stride;
+    list->offset = number % stride;
+    list->walks = list->failures = 0;
 }
 
-bool lists_count(struct task_list *list, uint64_t deadline_ns)
+/* The walk has come to its end, after so many links: another one, of other links? */
+static bool begin_walk(struct task_list *list, uint64_t length)
+{
+    list->length = length;
+    list->offset = (list->offset + STRIDE_STEP) % list->stride;
+    return ++list->walks < list->stride;
+}
+
+uintptr_t lists_visit(struct task_list *list, bool *at_end, bool *is_torn)
+{
+    uintptr_t link;
+    bool is_due;
+    do {
+        bool at_end_of_walk;
+        uint64_t before = list->visiting.seen;
+        is_due = before % list->stride == list->offset;
+        link = lists_next(&list->visiting, list->head, 2 * list->length + MORE, &at_end_of_walk);
+        *at_end = at_end_of_walk && !begin_walk(list, before + (link != 0));
+        *is_torn = !link && !at_end_of_walk;
+        list->failures = *is_torn ? list->failures + 1 : 0;
+    } while (!is_due && !*at_end && !*is_torn);
+    if (list->failures == FAILURES_MAX)
+        *at_end = true;
+    return is_due ? link : 0;
+}
+
+bool lists_count(struct task_list *list, uint64_t deadline_ns, uint64_t new_deadline_ns)
 {
     struct list_walk *walk = &list->counting;
     bool at_end;
@@ -180,11 +211,13 @@ bool lists_count(struct task_list *list, uint64_t deadline_ns)
     for (;;) {
         uint64_t before = walk->seen;
         uintptr_t link = lists_next(walk, list->head, LINKS_MAX, &at_end);
-        if (at_end) {
+        bool is_new = walk->seen > list->length;
+        if (at_end || is_new)
             list->length = before + (link != 0);
+        if (at_end)
             return true;
-        }
-        if (!link || (walk->seen % LINKS_A_CLOCK == 0 && os_mono_ns() > deadline_ns))
+        if (!link || (walk->seen % LINKS_A_CLOCK == 0 &&
+                      os_mono_ns() > (is_new ? new_deadline_ns : deadline_ns)))
             return false;
     }
 }

@@ -4,7 +4,8 @@
  *
  * They are walked a part in each pass, while their threads add and remove links.  A walk goes on at
  * the link it stopped before; if that has gone, at one of the last it saw; if they have all gone,
- * as far from the beginning.  Sampler thread only, but for lists_first().
+ * as far from the beginning.  Tasks that are alike were often made together: so every so many links
+ * one is visited, and the others in further walks.  Sampler thread only, but for lists_first().
  */
 #ifndef AGENT_ASYNC_LISTS_H
 #define AGENT_ASYNC_LISTS_H
@@ -36,9 +37,10 @@ uintptr_t lists_next(struct list_walk *walk, uintptr_t head, uint64_t most, bool
 struct task_list {
     uintptr_t head;
     struct list_walk visiting, counting;
-    uint64_t length, counted_ns; /* when that was counted; 0: not yet */
-    unsigned failures;           /* to find a next link, one after the other */
-    bool is_there;               /* (lists.c) */
+    uint64_t length, counted_ns;    /* at least, and when that was counted; 0: not yet */
+    unsigned stride, walks, offset; /* one link in `stride` is visited in a walk: which one */
+    unsigned failures;              /* to find a next link, one after the other */
+    bool is_there;                  /* (lists.c) */
 };
 
 /* Find the lists there are.  Those that were known stay as they are, not where they are. */
@@ -47,12 +49,15 @@ void lists_forget(void); /* all of them */
 unsigned lists_used(void);
 struct task_list *lists_at(unsigned index);
 
-/* The next link of the list, 0: it changes just now.  *at_end: as above, and when it could not be
- * read again and again: its thread may be gone. */
-uintptr_t lists_visit(struct task_list *list, bool *at_end);
+/* Visit all its links once, in an order that depends on a number. */
+void lists_begin(struct task_list *list, uint32_t number);
+/* The next one, 0: there is none, or the list changes just now (*is_torn).  *at_end: that was all,
+ * or the list could not be read again and again: its thread may be gone. */
+uintptr_t lists_visit(struct task_list *list, bool *at_end, bool *is_torn);
 
-/* Go on counting; true: it was counted to its end. */
-bool lists_count(struct task_list *list, uint64_t deadline_ns);
+/* Go on counting; true: it was counted to its end.  Links that are more than were counted before
+ * have another deadline. */
+bool lists_count(struct task_list *list, uint64_t deadline_ns, uint64_t new_deadline_ns);
 
 /* Some task, 0: there is none. */
 uintptr_t lists_first(void);

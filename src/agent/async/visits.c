@@ -89,10 +89,8 @@ static void begin_source(void)
 {
     struct source *source = &round_.sources[round_.current];
     measure(source);
-    if (source->list) {
-        source->list->visiting = (struct list_walk){0};
-        source->list->failures = 0;
-    }
+    if (source->list)
+        lists_begin(source->list, next_random());
     round_.cursor = 0;
     round_.factor = next_random() << 1 | 1; /* odd: every slot comes once */
     round_.offset = next_random();
@@ -135,9 +133,12 @@ static bool has_lists(void)
 }
 
 /* How long a list is must be known before its tasks can be weighed, and is counted now and then:
- * that is much quicker than to look at the tasks. */
-static void prepare_lists(uint64_t now_ns, uint64_t deadline_ns)
+ * that is much quicker than to look at the tasks.  To count a new one takes less than a hundredth
+ * of the time in which it was made: they are counted at once. */
+static void prepare_lists(uint64_t now_ns, uint64_t before_ns, uint64_t budget_ns)
 {
+    const uint64_t deadline_ns = before_ns + budget_ns / COUNT_PART;
+    const uint64_t new_deadline_ns = before_ns + MOST_NS / COUNT_PART;
     if (!has_lists())
         return;
     if (!round_.count || !round_.visited) /* else its sources are of the lists as they are */
@@ -147,7 +148,7 @@ static void prepare_lists(uint64_t now_ns, uint64_t deadline_ns)
         lists_resume(&list->visiting);
         if (list->length && now_ns - list->counted_ns < COUNT_PACE_NS)
             continue;
-        if (lists_count(list, deadline_ns))
+        if (lists_count(list, deadline_ns, new_deadline_ns))
             list->counted_ns = now_ns;
     }
 }
@@ -286,12 +287,11 @@ static bool visit_slot(struct visit *visit, const struct source *source)
     struct py_set set;
     uint64_t slot = round_.cursor++;
     if (source->list) {
-        bool at_end;
-        uintptr_t link = lists_visit(source->list, &at_end);
+        bool at_end, is_torn;
+        uintptr_t link = lists_visit(source->list, &at_end, &is_torn);
         if (link)
             visit_task(visit, source, link - (uintptr_t)agent.layout.futures.node);
-        else
-            visit->is_torn = true;
+        visit->is_torn |= is_torn;
         return !at_end;
     }
     uint64_t index = (slot * round_.factor + round_.offset) & (source->size - 1);
@@ -403,7 +403,7 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
         return;
     for (unsigned i = 0; i < loops_used(); i++)
         loops_at(i)->suspended = 0;
-    prepare_lists(now_ns, before_ns + budget_ns / COUNT_PART);
+    prepare_lists(now_ns, before_ns, budget_ns);
     if (!round_.count)
         begin_round(now_ns - since_ns);
     else if (!round_.visited)

@@ -653,7 +653,7 @@ static void test_long_list(void **state)
     make_tasks(5000, 0);
     for (unsigned i = 0; i < 5000; i++)
         push(0, i);
-    for (unsigned i = 0; i < 100 && !list_of(0)->length; i++) /* it is counted first */
+    for (unsigned i = 0; i < 100 && !list_of(0)->counted_ns; i++) /* it is counted first */
         pass();
     assert_int_equal(list_of(0)->length, 5000);
     uint64_t us = sum_of(WIRE_AWAIT_WAITS, -1).us, looks = header()->looks;
@@ -663,6 +663,49 @@ static void test_long_list(void **state)
     looks = header()->looks - looks;
     assert_true(fabs((double)us - (double)PASSES * PASS_US * 5000) <= PASSES);
     assert_true(looks <= PASSES * slots_a_pass());
+}
+
+/* Most tasks end at once: those that are left do not stand for them, though a list is counted only
+ * now and then. */
+static void test_shortened_list(void **state)
+{
+    faults_install(state);
+    use_lists();
+    is_strict = false;
+    make_tasks(2000, 0);
+    for (unsigned i = 0; i < 2000; i++)
+        push(0, i);
+    passes(10);
+    uint64_t before = sum_of(WIRE_AWAIT_WAITS, -1).us;
+    for (unsigned i = 3; i < 2000; i++)
+        remove_link(i);
+    pass();
+    assert_in_range(sum_of(WIRE_AWAIT_WAITS, -1).us - before, 3 * PASS_US - 3, 3 * PASS_US);
+}
+
+/* A few tasks that were made together are seen all along, not at once in each round. */
+static void test_few_in_a_long_list(void **state)
+{
+    faults_install(state);
+    enum { COUNT = 5000, FEW = 10 };
+    use_lists();
+    make_tasks(COUNT, 0);
+    for (unsigned i = 0; i < COUNT; i++) {
+        wait_at(i, i < FEW);
+        push(0, i);
+    }
+    tick_ns = PART_TICK_NS;
+    while (!rounds)
+        pass();
+    uint64_t few_us = sum_of(WIRE_AWAIT_WAITS, 1).us, all_us = sum_of(WIRE_AWAIT_WAITS, -1).us;
+    unsigned first = (unsigned)((now_ns - agent.arena.header->start_mono_ns) / PASS_NS);
+    for (unsigned part = 1; part <= 8; part++) {
+        passes(first / 4);
+        uint64_t few = sum_of(WIRE_AWAIT_WAITS, 1).us - few_us;
+        double share = (double)few / (double)(sum_of(WIRE_AWAIT_WAITS, -1).us - all_us);
+        /* A quarter of a round is four walks, each with one in sixteen of them. */
+        assert_true(fabs(share * COUNT / FEW - 1) <= 1.0 / part);
+    }
 }
 
 /* The task at which to go on has ended, and perhaps those before it. */
@@ -676,6 +719,11 @@ static void test_links_vanish(void **state)
         push(0, i);
     pass();
     tick_ns = PART_TICK_NS;
+    pass();
+    list_of(0)->stride = 1; /* one after the other, so that it is known who is next */
+    list_of(0)->offset = 0;
+    for (unsigned i = 0; i < 2000; i++)
+        items[i].visits = 0;
     pass();
     for (unsigned turn = 0; turn < 5; turn++) {
         uintptr_t next = list_of(0)->visiting.next;
@@ -958,14 +1006,18 @@ static void test_crowd(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_exact),          CASE(test_kinds),        CASE(test_busy),
-        CASE(test_parts),          CASE(test_cost),         CASE(test_sparse),
-        CASE(test_late_pass),      CASE(test_resized),      CASE(test_set_is_gone),
-        CASE(test_early_peak),     CASE(test_list),         CASE(test_long_list),
-        CASE(test_links_vanish),   CASE(test_astray),       CASE(test_two_lists),
-        CASE(test_made_elsewhere), CASE(test_list_is_gone), CASE(test_two_in_a_set),
-        CASE(test_trio),           CASE(test_rejected),     CASE(test_reset),
-        CASE(test_crowd),
+        CASE(test_exact),          CASE(test_kinds),
+        CASE(test_busy),           CASE(test_parts),
+        CASE(test_cost),           CASE(test_sparse),
+        CASE(test_late_pass),      CASE(test_resized),
+        CASE(test_set_is_gone),    CASE(test_early_peak),
+        CASE(test_list),           CASE(test_long_list),
+        CASE(test_shortened_list), CASE(test_few_in_a_long_list),
+        CASE(test_links_vanish),   CASE(test_astray),
+        CASE(test_two_lists),      CASE(test_made_elsewhere),
+        CASE(test_list_is_gone),   CASE(test_two_in_a_set),
+        CASE(test_trio),           CASE(test_rejected),
+        CASE(test_reset),          CASE(test_crowd),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
