@@ -31,6 +31,7 @@ def find_pythons():
     return subprocess.check_output([str(ROOT / "tools/pythons.sh")], text=True).split("\n")[:-1]
 
 
+@functools.lru_cache(maxsize=None)
 def ask(python, expression):
     """What an interpreter says of itself."""
     words = [python, "-Ic", "import platform, sys, sysconfig; print(%s)" % expression]
