@@ -129,7 +129,8 @@ def test_server_is_idle_between_requests(scalene, python, tmp_path):
         assert server.wait(timeout=20) == 0, server.stderr.read()
     profile = truth.read_profile(outfile)
     run = truth.Run(PROGRAMS / "server.py", "", profile)
-    slack = 0.1 * profile["elapsed_time_sec"] + starved(run)
+    # Each nap begins and ends between two passes, which know when; the server's end is after the last.
+    slack = 0.05 * profile["elapsed_time_sec"] + starved(run)
     assert run.marked["nap"]["system_sec"] == pytest.approx(0.05 * naps, abs=slack)
     idle = profile["elapsed_time_sec"] - profile["total_time_sec"]
     assert profile["idle_sec"] == pytest.approx(idle, abs=slack)
