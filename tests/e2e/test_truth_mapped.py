@@ -61,10 +61,11 @@ ctypes.memset(replaced, 1, 64 * MB)
 again = libc.mmap(replaced, 64 * MB, 3, 0x32, -1, 0)  #: again
 ctypes.memset(again, 1, 8 * MB)
 reserved = libc.mmap(None, 16 << 30, 0, 0x4022, -1, 0)  #: reserved
+block = bytes(MB)  # not all at once: some interpreters keep what was freed, and it stays resident
 shared = mmap.mmap(-1, 48 * MB)  #: shared
-shared.write(bytes(24 * MB))
+for _ in range(24): shared.write(block)
 private = mmap.mmap(-1, 48 * MB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)  #: private
-private.write(bytes(12 * MB))
+for _ in range(12): private.write(block)
 print(resident() - before)
 """
 LIVE = {"half": 32, "none": 0, "gone": 0, "part": 32, "advised": 16, "moved": 16, "grown": 24, "replaced": 0,
