@@ -8,12 +8,13 @@ import ctypes
 import json
 import sys
 import threading
+from collections import deque
+from itertools import repeat
 
 WINDOW, THREADS = int(sys.argv[1]), int(sys.argv[2])
 MB = 1 << 20
 EACH = 12 * MB + 2 * WINDOW  # that a line allocates in a thread
 SMALL, MEDIUM = 240, 2000  # in CPython's own allocator, and beyond
-INT = 32  # of the loop's counter, asked for at each step
 EMPTY = sys.getsizeof(b"")
 truth = {}
 kept = []
@@ -31,69 +32,70 @@ def tell(mark, total, moved):
         told["kept"] += moved / MB
 
 
+def times(size):
+    """Steps of a loop that allocates nothing itself: integers would be of other sizes in other interpreters."""
+    return repeat(None, EACH // size)
+
+
+def full(count):
+    """What neither grows nor shrinks when appended to, and keeps the last `count`."""
+    return deque(repeat(None, count), count)
+
+
 def retain():
-    mine = []
-    for _ in range(EACH // SMALL):
+    mine = full(EACH // SMALL)
+    for _ in times(SMALL):
         mine.append(bytes(SMALL - EMPTY))  #: retained
     kept.append(mine)
-    # The list's own growth: less than an eighth of it is room.
-    tell("retained", EACH // SMALL * SMALL + sys.getsizeof(mine), EACH // SMALL * SMALL + sys.getsizeof(mine))
+    tell("retained", EACH // SMALL * SMALL, EACH // SMALL * SMALL)
 
 
 def churn():
-    for _ in range(EACH // SMALL):
+    for _ in times(SMALL):
         bytes(SMALL - EMPTY)  #: churned
     tell("churned", EACH // SMALL * SMALL, 0)
 
 
-def ring_of(lifetime, size):
-    return [None] * (lifetime // (size + INT))
-
-
 def half_small():
-    ring = ring_of(WINDOW // 2, SMALL)
-    count = len(ring)
-    for i in range(EACH // SMALL):
-        ring[i % count] = bytes(SMALL - EMPTY)  #: half a window
+    ring = full(WINDOW // 2 // SMALL)
+    for _ in times(SMALL):
+        ring.append(bytes(SMALL - EMPTY))  #: half a window
     kept.append(ring)
-    tell("half a window", EACH // SMALL * SMALL, count * SMALL)
+    tell("half a window", EACH // SMALL * SMALL, len(ring) * SMALL)
 
 
 def double_small():
-    ring = ring_of(2 * WINDOW, SMALL)
-    count = len(ring)
-    for i in range(EACH // SMALL):
-        ring[i % count] = bytes(SMALL - EMPTY)  #: two windows
+    ring = full(2 * WINDOW // SMALL)
+    for _ in times(SMALL):
+        ring.append(bytes(SMALL - EMPTY))  #: two windows
     kept.append(ring)
     tell("two windows", EACH // SMALL * SMALL, EACH // SMALL * SMALL)
 
 
 def half_medium():
-    ring = ring_of(WINDOW // 2, MEDIUM)
-    count = len(ring)
-    for i in range(EACH // MEDIUM):
-        ring[i % count] = bytes(MEDIUM - EMPTY)  #: half a window of larger ones
+    ring = full(WINDOW // 2 // MEDIUM)
+    for _ in times(MEDIUM):
+        ring.append(bytes(MEDIUM - EMPTY))  #: half a window of larger ones
     kept.append(ring)
-    tell("half a window of larger ones", EACH // MEDIUM * MEDIUM, count * MEDIUM)
+    tell("half a window of larger ones", EACH // MEDIUM * MEDIUM, len(ring) * MEDIUM)
 
 
 def double_medium():
-    ring = ring_of(2 * WINDOW, MEDIUM)
-    count = len(ring)
-    for i in range(EACH // MEDIUM):
-        ring[i % count] = bytes(MEDIUM - EMPTY)  #: two windows of larger ones
+    ring = full(2 * WINDOW // MEDIUM)
+    for _ in times(MEDIUM):
+        ring.append(bytes(MEDIUM - EMPTY))  #: two windows of larger ones
     kept.append(ring)
     tell("two windows of larger ones", EACH // MEDIUM * MEDIUM, EACH // MEDIUM * MEDIUM)
 
 
 def native_churn():
-    for _ in range(EACH // 10000):
+    for _ in times(10000):
         libc.free(libc.malloc(10000))  #: native churn
     tell("native churn", EACH // 10000 * 10000, 0)
 
 
 def native_kept():
-    for _ in range(EACH // 10000):
+    for _ in times(10000):
         kept.append(libc.malloc(10000))  #: native retained
     tell("native retained", EACH // 10000 * 10000, EACH // 10000 * 10000)
 
