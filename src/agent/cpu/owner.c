@@ -73,24 +73,41 @@ static bool waits_in_call(const struct thread *starter, struct look *look)
 }
 
 /*
- * Look at where the starter is now.  Inside of library code, it is not done with what its line
- * called; in the user's own code nobody works for it, unless it waits.  When it cannot be told,
- * what was known stays.  Returns the cost.
+ * Where is the starter now?  Inside of library code, it is not done with what its line called; in
+ * the user's own code nobody works for it (0), unless it waits.  False: it cannot be told.
+ */
+static bool find_starter(struct thread *thread, const struct thread *starter, uint32_t *line,
+                         uint32_t *cost)
+{
+    struct look look;
+    *cost += LOOK_COST;
+    if (!look_begin(starter, &look))
+        return false;
+    look_stack(&look, thread->memory_frames);
+    *line = look.node ? tables_traced(&agent.tables, look.node) : 0;
+    bool is_users = *line && *line == look.node;
+    if (is_users && !waits_in_call(starter, &look))
+        *line = 0;
+    *cost += look.frames + (look.knows_wait ? LOOK_WAIT_COST : 0);
+    return look.node != 0;
+}
+
+/*
+ * What is read of a starter that runs meanwhile may be wrong; twice the same line is not, though
+ * the frames within may be.  When it cannot be told, what was known stays.  Returns the cost.
  */
 static uint32_t see_starter(struct thread *thread, const struct thread *starter, uint64_t cpu_ns)
 {
-    struct look look;
-    if (!look_begin(starter, &look))
-        return LOOK_COST;
-    look_stack(&look, thread->memory_frames);
-    uint32_t line = look.node ? tables_traced(&agent.tables, look.node) : 0;
-    bool is_users = line && line == look.node;
-    bool is_owner = !is_users || waits_in_call(starter, &look);
-    if (look.node && look_held(starter, cpu_ns)) {
-        thread->starter_line = is_owner ? line : 0;
+    uint32_t line, again, cost = 0;
+    if (!find_starter(thread, starter, &line, &cost))
+        return cost;
+    if (look_held(starter, cpu_ns)) {
+        thread->starter_line = line;
         thread->starter_cpu_ns = cpu_ns;
+    } else if (line && find_starter(thread, starter, &again, &cost) && again == line) {
+        thread->starter_line = line;
     }
-    return LOOK_COST + look.frames + (look.knows_wait ? LOOK_WAIT_COST : 0);
+    return cost;
 }
 
 uint32_t owner_of_allocation(struct thread *thread, uint32_t *frames)
