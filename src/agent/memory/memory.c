@@ -25,9 +25,10 @@
 enum {
     SPINS = 200,
     FORK_WAIT_NS = 200000000, /* most forks are far shorter, also on a busy machine */
-    LOOK_EVERY = 4,           /* passes between two looks at the resident size */
-    TIMED_EVERY = 16,         /* one sample in so many is timed, */
-    TIMED_MOST_NS = 5000,     /* and what took longer was interrupted */
+    FORK_WAIT_CPU_NS = 20000000,
+    LOOK_EVERY = 4,       /* passes between two looks at the resident size */
+    TIMED_EVERY = 16,     /* one sample in so many is timed, */
+    TIMED_MOST_NS = 5000, /* and what took longer was interrupted */
 };
 
 __thread struct memory_thread memory_self __attribute__((tls_model("initial-exec")));
@@ -36,6 +37,7 @@ static bool is_set_up; /* in this process, or in one it was forked from */
 static _Atomic bool active;
 static _Atomic uint32_t locked;
 static _Atomic uint64_t forking_since_ns;     /* a thread has the lock for that; 0: none */
+static _Atomic uint64_t long_fork_ns;         /* the one, by that, that nobody waits for any more */
 static struct deferred to_free[DEFERRED_MAX]; /* of the lock's holder */
 static size_t to_free_count;
 
@@ -65,10 +67,24 @@ static void forget_deferred(void)
     }
 }
 
-static bool forks_for_long(void)
+/*
+ * Also by the CPU time of whoever waits, since *began_cpu_ns: where the whole process or the
+ * machine stood still, the fork could not go on either.  What one found holds for all.
+ */
+static bool forks_for_long(uint64_t *began_cpu_ns)
 {
     uint64_t since_ns = atomic_load(&forking_since_ns);
-    return since_ns && os_mono_ns() - since_ns > FORK_WAIT_NS;
+    if (!since_ns)
+        return false;
+    if (atomic_load(&long_fork_ns) == since_ns)
+        return true;
+    uint64_t cpu_ns = os_thread_cpu_ns();
+    if (!*began_cpu_ns)
+        *began_cpu_ns = cpu_ns;
+    if (os_mono_ns() - since_ns <= FORK_WAIT_NS || cpu_ns - *began_cpu_ns <= FORK_WAIT_CPU_NS)
+        return false;
+    atomic_store(&long_fork_ns, since_ns);
+    return true;
 }
 
 /*
@@ -78,13 +94,14 @@ static bool forks_for_long(void)
  */
 static bool lock(void)
 {
+    uint64_t began_cpu_ns = 0;
     memory_self.busy = true;
     forks_check();
     for (unsigned spins = 1; atomic_exchange_explicit(&locked, 1, memory_order_acquire); spins++) {
         if (spins % SPINS)
             continue;
         forks_check();
-        if (forks_for_long())
+        if (forks_for_long(&began_cpu_ns))
             return memory_self.busy = false;
         if (atomic_load_explicit(&active, memory_order_relaxed))
             os_yield();
