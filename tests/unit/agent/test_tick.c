@@ -44,7 +44,8 @@ static enum classify_result doing;
 /* Of `other`, as the system tells it. */
 static uint64_t other_cpu_ns;
 static struct os_wait other_wait;
-static unsigned other_looks, other_step; /* at its call; how far it runs meanwhile */
+static unsigned other_looks, other_step; /* at its call; how far it runs meanwhile, */
+static void (*as_other_runs)(void);      /* and what it does then */
 
 uint64_t __wrap_os_mono_ns(void);
 bool __wrap_os_thread_cpu_of(pid_t tid, uint64_t *cpu_ns_out);
@@ -92,6 +93,8 @@ void __wrap_frames_walk(const struct py_layout *layout, uintptr_t code_type, uin
     walks++;
     other_cpu_ns += other_step;
     __real_frames_walk(layout, code_type, state, frames, walk);
+    if (as_other_runs)
+        as_other_runs();
 }
 
 struct thread *threads_self(void)
@@ -575,7 +578,13 @@ static void put_other_at(int at, bool in_library)
     other_cpu_ns++;
 }
 
-enum { NO_LOOK, LOOK, LOOK_AT_CALL }; /* the last one is at its system call, too */
+static void put_other_further(void)
+{
+    static int at = 30;
+    put_other_at(at += 2, true);
+}
+
+enum { NO_LOOK, LOOK, LOOK_AT_CALL, TWO_LOOKS }; /* at its system call, too; at its frames alone */
 
 static void expect_owner(int at, int look)
 {
@@ -583,7 +592,7 @@ static void expect_owner(int at, int look)
     other_looks = 0;
     walks = 0;
     assert_int_equal(owner_of_allocation(&thread, &cost), line(at));
-    assert_int_equal(walks, look != NO_LOOK);
+    assert_int_equal(walks, look == TWO_LOOKS ? 2 : look != NO_LOOK);
     assert_int_equal(other_looks, look == LOOK_AT_CALL);
     assert_int_equal(cost > 0, look != NO_LOOK);
     assert_int_equal(cost > 50, look == LOOK_AT_CALL);
@@ -625,12 +634,21 @@ static void test_owner_of_allocation(void **state)
     expect_owner(6, LOOK);
     put_other_at(20, true);
     expect_owner(20, LOOK);
-    other_step = 1; /* it runs while it is looked at: what was known stays */
+    as_other_runs = put_other_further; /* while it is looked at: what was known stays */
+    expect_owner(20, NO_LOOK);
     put_other_at(22, true);
-    expect_owner(20, LOOK);
-    expect_owner(20, LOOK);
+    expect_owner(20, TWO_LOOKS);
+    expect_owner(20, TWO_LOOKS);
+    as_other_runs = NULL;
+    other_step = 1; /* it runs, but does not leave its line */
+    put_other_at(24, true);
+    expect_owner(24, TWO_LOOKS);
+    put_other_at(26, false); /* of the user's own code nothing is believed then */
+    expect_owner(24, LOOK);
     other_step = 0;
-    expect_owner(22, LOOK);
+    expect_owner(6, LOOK);
+    put_other_at(28, true);
+    expect_owner(28, LOOK);
     other.serial++; /* that thread is another one now */
     expect_owner(6, NO_LOOK);
 }
