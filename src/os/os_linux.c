@@ -310,14 +310,15 @@ bool os_thread_starved_ns(pid_t tid, int *fd, bool keep, uint64_t *ns)
 
 bool os_thread_switches(pid_t tid, uint64_t *count)
 {
+    static const char name[] = "\nvoluntary_ctxt_switches:\t";
     int saved = errno, fd = -1;
     char text[4096];
     bool negative;
     ssize_t n = read_task_file(tid, "status", &fd, false, text, sizeof text);
-    const char *line = n > 0 ? strstr(text, "\nvoluntary_ctxt_switches:\t") : NULL;
+    const char *line = n > 0 ? strstr(text, name) : NULL;
     errno = saved;
     if (line)
-        parse_number(strchr(line, '\t') + 1, count, &negative);
+        parse_number(line + sizeof name - 1, count, &negative);
     return line;
 }
 
