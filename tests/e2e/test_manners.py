@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from conftest import BUILD, is_free_threaded
+from conftest import BUILD, is_free_threaded, version_of
 from side_by_side import PROGRAMS, SideBySide, assert_same, lines_hit, sampled_sec
 
 PROBE = PROGRAMS / "probe.py"
@@ -232,7 +232,11 @@ def test_few_addresses_are_taken(both, options, most_mb):
     program = both.directory / "addresses.py"
     program.write_text(ADDRESSES)
     plain, profiled = both.plain(program, "1"), both.profiled(program, "1", options=options)
-    assert (int(profiled.stdout) - int(plain.stdout)) / 1024 < most_mb
+    # From 3.15 on and without GIL, CPython maps a segment of mimalloc's for what is asked of it before
+    # it begins, which is our audit hook.
+    minor = int(version_of(both.python).split(".")[1])
+    segment_mb = 32 if is_free_threaded(both.python) and minor >= 15 else 0
+    assert (int(profiled.stdout) - int(plain.stdout)) / 1024 < most_mb + segment_mb
 
 
 def test_deleted_directory(newest, tmp_path):
