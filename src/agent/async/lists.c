@@ -155,13 +155,13 @@ struct task_list *lists_at(unsigned index)
 
 uintptr_t lists_first(void)
 {
-    struct search search = {.tstate = agent.main_tstate};
-    for (uintptr_t head; (head = next_head(&search));) {
-        uintptr_t link = first_link(head);
-        if (link)
-            return link - (uintptr_t)agent.layout.futures.node;
-    }
-    return 0;
+    bool is_alone = agent.layout.free_threaded;
+    struct search search = {.tstate = is_alone ? 0 : agent.main_tstate, .was_last = is_alone};
+    uintptr_t head = (uintptr_t)agent.current_tstate() + (uintptr_t)agent.layout.futures.ts_tasks;
+    uintptr_t link = first_link(head);
+    while (!link && (head = next_head(&search)))
+        link = first_link(head);
+    return link ? link - (uintptr_t)agent.layout.futures.node : 0;
 }
 
 /* ---- one of them ---- */

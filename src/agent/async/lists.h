@@ -59,7 +59,8 @@ uintptr_t lists_visit(struct task_list *list, bool *at_end, bool *is_torn);
  * have another deadline. */
 bool lists_count(struct task_list *list, uint64_t deadline_ns, uint64_t new_deadline_ns);
 
-/* Some task, 0: there is none. */
+/* Some task, of the calling thread's if it has any, 0: there is none.  Without GIL those of others
+ * might end meanwhile. */
 uintptr_t lists_first(void);
 
 #endif

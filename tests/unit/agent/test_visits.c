@@ -38,7 +38,7 @@ static unsigned item_count;
 static struct loop loops[LOOPS];
 static bool is_running[LOOPS];
 static unsigned loop_count;
-static uintptr_t tstates[LOOPS][64], interpreter[8];
+static uintptr_t tstates[LOOPS][64], interpreter[8], current;
 static uint64_t now_ns, tick_ns; /* tick_ns: by which the clock advances at each look */
 static uint64_t slots, clocks, rounds, most_visits, least_visits;
 static bool is_strict; /* each task is visited once a round */
@@ -99,6 +99,11 @@ void __wrap_awaits_end_round(uint64_t round_us, double scale)
         items[i].visits = 0;
     }
     __real_awaits_end_round(round_us, scale);
+}
+
+static void *current_tstate(void)
+{
+    return (void *)current;
 }
 
 bool registry_ready(enum registry_kind kind)
@@ -248,7 +253,7 @@ static void use_lists(void)
         put_at((uintptr_t)tstates[i], agent.layout.ts_prev,
                i + 1 < LOOPS ? (uintptr_t)tstates[i + 1] : 0);
     }
-    agent.main_tstate = (uintptr_t)tstates[0];
+    agent.main_tstate = current = (uintptr_t)tstates[0];
     registry.tasks_left = (uintptr_t)interpreter + (uintptr_t)agent.layout.futures.interp_tasks;
     put_at(registry.tasks_left, 0, registry.tasks_left);
     put_at(registry.tasks_left, 8, registry.tasks_left);
@@ -268,7 +273,8 @@ static struct task_list *list_of(unsigned loop)
 static int open_all(void **state)
 {
     faults_install(state);
-    agent = (struct agent){.has_layout = true, .code_type = fake_code_type};
+    agent = (struct agent){
+        .has_layout = true, .code_type = fake_code_type, .current_tstate = current_tstate};
     if (!layout_select(&agent.layout, 0x030c01f0, 0, 0) || !fixture_open(&agent.arena) ||
         !tables_init(&agent.tables, &agent.arena))
         return -1;
@@ -834,6 +840,13 @@ static void test_made_elsewhere(void **state)
     assert_int_equal(header()->tasks_peak, 60);
     assert_int_equal(lists_used(), 3);
     assert_int_equal(lists_first(), address_of(0));
+    current = (uintptr_t)tstates[2]; /* its own first */
+    assert_int_equal(lists_first(), address_of(20));
+    agent.layout.free_threaded = true; /* none of others' */
+    assert_int_equal(lists_first(), address_of(20));
+    current = (uintptr_t)tstates[0];
+    assert_int_equal(lists_first(), 0);
+    agent.layout.free_threaded = false;
     /* One of them ends, and the interpreter has its tasks. */
     empty_list(1);
     put_at((uintptr_t)tstates[0], agent.layout.ts_prev, (uintptr_t)tstates[2]);
