@@ -268,6 +268,7 @@ def work(seconds):
         sum(range(500))  # here
 
 work(0.1)
+kept = [bytes(500) for _ in range(200000)]
 if {by_syscall}:
     done = libc.syscall({unshare}, NEWUSER | NEWNS)
 else:
@@ -280,6 +281,11 @@ sys.stdout.flush()
 child = [sys.executable, "-c", "print('child')"]
 print(subprocess.run(child, stderr=subprocess.PIPE).stderr)
 print(os.spawnv(os.P_WAIT, sys.executable, child[:1] + ["-c", "pass"]))
+pid = os.fork()  # for which no recording can be made
+if not pid:
+    kept.clear()
+    os._exit(0)
+print(os.waitpid(pid, 0)[1])
 work(0.2)
 time.sleep(0.1)  # waited
 os.execv(sys.executable, child)

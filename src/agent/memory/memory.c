@@ -161,9 +161,16 @@ bool memory_is_ready(void)
            atomic_load_explicit(&agent.control->on, memory_order_relaxed);
 }
 
+/* A child that is not recorded has no arena, but frees blocks that it has from its parent. */
+static bool has_arena(void)
+{
+    return agent.arena.header != NULL;
+}
+
 void memory_lost(void)
 {
-    arena_lost(&agent.arena, WIRE_LOST_ALLOCATION);
+    if (has_arena())
+        arena_lost(&agent.arena, WIRE_LOST_ALLOCATION);
 }
 
 /* ---- recording ---- */
@@ -176,7 +183,7 @@ static uint64_t begin_timing(void)
 
 static void end_timing(uint64_t began_ns)
 {
-    if (!began_ns)
+    if (!began_ns || !has_arena())
         return;
     uint64_t ns = os_mono_ns() - began_ns;
     atomic_fetch_add_explicit(&agent.arena.header->memory.sample_ns,
