@@ -95,13 +95,18 @@ def test_short_threads(scalene, python, tmp_path, case):
     # Beside that line, beginning and ending take some time in each of them; what was used since the
     # last sample, half a tick on average, cannot be told from it.
     slack = truth.tolerance(work / used, used / truth.TICK) * used
+    # Where others have the processors, ticks find these threads less often, and the profile says so.
+    stated = max(line["half_width_percent"] for line in run.file()["lines"] if "#: work" in line["line"])
+    slack = max(slack, stated / 100 * profile["total_time_sec"])
     most = work + 0.75 * (used - work)
     seen = truth.cpu(run.marked["work"])
     if case == "processes":  # where one ends is all that is known of it if it was never sampled
         seen += truth.cpu(run.marked["exit"])
     assert work - slack <= seen <= most + slack
-    # In a process, beginning is before the agent is there to see it.
-    assert profile["unsampled_sec"] <= 0.05 * used + (0.1 * used if case == "processes" else 0)
+    # The kernel's part of beginning and ending is never sampled.  In a process, beginning is before the
+    # agent is there to see it.
+    unseen = 0.2 * (used - work) + (0.1 * used if case == "processes" else 0)
+    assert profile["unsampled_sec"] <= 0.05 * used + unseen
     # A parent does not wait for nothing while its child runs.
     elapsed = profile["elapsed_time_sec"]
     assert profile["system_sec"] <= elapsed - (work if case == "processes" else 0) + slack
