@@ -8,8 +8,8 @@
 enum {
     PREVIOUS = 8, /* in a link, behind `next` */
     LINKS_A_CLOCK = 64,
-    LINKS_MAX = 1 << 24,
-    MORE = 1000, /* links than were counted */
+    LINKS_MORE = 1 << 20, /* than were counted, when counted again, */
+    MORE = 1000,          /* and when visited */
     HOPS_MAX = 65536,
     FAILURES_MAX = 16,
     STRIDE_MAX = 16,
@@ -110,24 +110,28 @@ static uintptr_t first_link(uintptr_t head)
     return bad || link == head ? 0 : link;
 }
 
-static void found(uintptr_t head)
+/* True: it is new. */
+static bool found(uintptr_t head)
 {
     unsigned i = 0;
     while (i < used && lists[i].head != head)
         i++;
     if (i == LISTS_MAX)
-        return;
-    if (i == used)
+        return false;
+    bool is_new = i == used;
+    if (is_new)
         lists[used++] = (struct task_list){.head = head};
     lists[i].is_there = true;
+    return is_new;
 }
 
-void lists_find(void)
+bool lists_find(void)
 {
     struct search search = {.tstate = agent.main_tstate};
+    bool is_changed = false;
     for (uintptr_t head; (head = next_head(&search));)
         if (first_link(head))
-            found(head);
+            is_changed |= found(head);
     unsigned kept = 0;
     for (unsigned i = 0; i < used; i++) {
         if (!lists[i].is_there)
@@ -135,7 +139,9 @@ void lists_find(void)
         lists[i].is_there = false;
         lists[kept++] = lists[i];
     }
+    is_changed |= kept < used;
     used = kept;
+    return is_changed;
 }
 
 void lists_forget(void)
@@ -175,49 +181,69 @@ void lists_begin(struct task_list *list, uint32_t number)
     list->stride = stride;
     list->offset = number % stride;
     list->walks = list->failures = 0;
+    list->is_split = false;
+}
+
+void lists_go_on(struct task_list *list)
+{
+    list->is_split = list->visiting.seen || list->visiting.skip;
+    lists_resume(&list->visiting);
 }
 
 /* The walk has come to its end, after so many links: another one, of other links? */
-static bool begin_walk(struct task_list *list, uint64_t length)
+static bool begin_walk(struct task_list *list, uint64_t links)
 {
-    list->length = length;
+    if (!list->is_split)
+        list->length = links;
+    list->is_split = false;
     list->offset = (list->offset + STRIDE_STEP) % list->stride;
     return ++list->walks < list->stride;
+}
+
+/* Is it the turn of the link with this index, in this walk?  In a stretch of so many links that of
+ * one is, in the next one that of another: tasks may have been made by turns, too. */
+static bool is_due(const struct task_list *list, uint64_t index)
+{
+    uint32_t scattered = (uint32_t)(index / list->stride) * 2654435761u >> 16;
+    return index % list->stride == (list->offset + scattered) % list->stride;
 }
 
 uintptr_t lists_visit(struct task_list *list, bool *at_end, bool *is_torn)
 {
     uintptr_t link;
-    bool is_due;
+    bool is_wanted;
     do {
+        const uint64_t most = 2 * list->length + MORE, before = list->visiting.seen;
         bool at_end_of_walk;
-        uint64_t before = list->visiting.seen;
-        is_due = before % list->stride == list->offset;
-        link = lists_next(&list->visiting, list->head, 2 * list->length + MORE, &at_end_of_walk);
-        *at_end = at_end_of_walk && !begin_walk(list, before + (link != 0));
+        is_wanted = is_due(list, before);
+        link = lists_next(&list->visiting, list->head, most, &at_end_of_walk);
         *is_torn = !link && !at_end_of_walk;
+        list->is_split |= *is_torn || before + 1 >= most;
+        *at_end = at_end_of_walk && !begin_walk(list, before + (link != 0));
         list->failures = *is_torn ? list->failures + 1 : 0;
-    } while (!is_due && !*at_end && !*is_torn);
+    } while (!is_wanted && !*at_end && !*is_torn);
     if (list->failures == FAILURES_MAX)
         *at_end = true;
-    return is_due ? link : 0;
+    return is_wanted ? link : 0;
 }
 
 bool lists_count(struct task_list *list, uint64_t deadline_ns, uint64_t new_deadline_ns)
 {
     struct list_walk *walk = &list->counting;
+    const uint64_t most = LINKS_MORE + 4 * list->length;
     bool at_end;
     lists_resume(walk);
     for (;;) {
         uint64_t before = walk->seen;
-        uintptr_t link = lists_next(walk, list->head, LINKS_MAX, &at_end);
-        bool is_new = walk->seen > list->length;
-        if (at_end || is_new)
+        uintptr_t link = lists_next(walk, list->head, most, &at_end);
+        if (at_end && before + 1 < most) {
             list->length = before + (link != 0);
-        if (at_end)
             return true;
-        if (!link || (walk->seen % LINKS_A_CLOCK == 0 &&
-                      os_mono_ns() > (is_new ? new_deadline_ns : deadline_ns)))
+        }
+        bool is_new = walk->seen > list->length;
+        if (!link || at_end ||
+            (walk->seen % LINKS_A_CLOCK == 0 &&
+             os_mono_ns() > (is_new ? new_deadline_ns : deadline_ns)))
             return false;
     }
 }

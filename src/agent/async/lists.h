@@ -37,20 +37,24 @@ uintptr_t lists_next(struct list_walk *walk, uintptr_t head, uint64_t most, bool
 struct task_list {
     uintptr_t head;
     struct list_walk visiting, counting;
-    uint64_t length, counted_ns;    /* at least, and when that was counted; 0: not yet */
+    uint64_t length, counted_ns;    /* when that was counted; 0: not yet */
     unsigned stride, walks, offset; /* one link in `stride` is visited in a walk: which one */
     unsigned failures;              /* to find a next link, one after the other */
+    bool is_split;                  /* the list may have changed since the walk began */
     bool is_there;                  /* (lists.c) */
 };
 
-/* Find the lists there are.  Those that were known stay as they are, not where they are. */
-void lists_find(void);
+/* Find the lists there are; true: others than before.  Then those that were known stay as they are,
+ * but not where they are. */
+bool lists_find(void);
 void lists_forget(void); /* all of them */
 unsigned lists_used(void);
 struct task_list *lists_at(unsigned index);
 
 /* Visit all its links once, in an order that depends on a number. */
 void lists_begin(struct task_list *list, uint32_t number);
+/* Before it goes on in another pass. */
+void lists_go_on(struct task_list *list);
 /* The next one, 0: there is none, or the list changes just now (*is_torn).  *at_end: that was all,
  * or the list could not be read again and again: its thread may be gone. */
 uintptr_t lists_visit(struct task_list *list, bool *at_end, bool *is_torn);

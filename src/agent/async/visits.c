@@ -124,6 +124,14 @@ static void begin_round(uint64_t now_ns)
 
 /* ---- lists ---- */
 
+/* What was seen up to now is what it saw. */
+static void give_up_round(uint64_t now_ns)
+{
+    if (round_.count && round_.visited)
+        awaits_end_round((now_ns - round_.began_ns) / 1000, 1);
+    round_.count = 0;
+}
+
 static bool has_lists(void)
 {
     for (unsigned i = 0; !registry.tasks && i < loops_used(); i++)
@@ -141,11 +149,11 @@ static void prepare_lists(uint64_t now_ns, uint64_t before_ns, uint64_t budget_n
     const uint64_t new_deadline_ns = before_ns + MOST_NS / COUNT_PART;
     if (!has_lists())
         return;
-    if (!round_.count || !round_.visited) /* else its sources are of the lists as they are */
-        lists_find();
+    if (lists_find()) /* what a round has left to visit is not where it was */
+        give_up_round(now_ns);
     for (unsigned i = 0; i < lists_used(); i++) {
         struct task_list *list = lists_at(i);
-        lists_resume(&list->visiting);
+        lists_go_on(list);
         if (list->length && now_ns - list->counted_ns < COUNT_PACE_NS)
             continue;
         if (lists_count(list, deadline_ns, new_deadline_ns))

@@ -263,13 +263,24 @@ static uint64_t pause_for(const struct course *course)
     return due_ns > pause_ns ? due_ns : pause_ns;
 }
 
+/* Tasks take turns at some pace of their own.  If that is ours, too, each look finds them at the
+ * same point of it: so beside an event loop pauses are shorter by chance, by up to a quarter. */
+static uint64_t scattered(uint64_t pause_ns)
+{
+    static uint32_t random;
+    if (!async_is_wanted())
+        return pause_ns;
+    random = random * 1664525u + 1013904223u;
+    return pause_ns - pause_ns / 4 * (random >> 16) / UINT16_MAX;
+}
+
 static void *sample_forever(void *argument)
 {
     (void)argument;
     struct course course;
     begin(&course);
     for (;;) {
-        duty_sleep(pause_for(&course));
+        duty_sleep(scattered(pause_for(&course)));
         if (is_alone() || atomic_load(&is_asked_to_end))
             break;
         count_cost(one_pass(&course));
