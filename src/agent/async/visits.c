@@ -141,8 +141,8 @@ static bool has_lists(void)
 }
 
 /* How long a list is must be known before its tasks can be weighed, and is counted now and then:
- * that is much quicker than to look at the tasks.  To count a new one takes less than a hundredth
- * of the time in which it was made: they are counted at once. */
+ * that is much quicker than to look at the tasks.  New ones are counted at once: to make them was
+ * more work. */
 static void prepare_lists(uint64_t now_ns, uint64_t before_ns, uint64_t budget_ns)
 {
     const uint64_t deadline_ns = before_ns + budget_ns / COUNT_PART;
