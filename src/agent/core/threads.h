@@ -71,7 +71,8 @@ struct thread {
     uint64_t valid_cpu_ns;              /* clock when wait_node was read: still true if unchanged */
     uint32_t wait_node, wait_kind;
     uint32_t seen_joined;                    /* claims_joined() when that was read */
-    uint64_t starved_ns;                     /* total at the last pass */
+    uint64_t starved_ns;                     /* the kernel's total at the last pass, */
+    uint64_t ahead_ns;                       /* and what is on the books, but not in it */
     uint64_t switches;                       /* os_thread_switches() when last looked at */
     uint64_t pending_ns, pending_charged_ns; /* waits not yet placed */
     uint64_t wait_ns, starve_ns, charge_ns;  /* of this pass */

@@ -44,7 +44,7 @@ static void adopt(struct thread *thread, uint32_t serial)
     thread->pass_cpu_ns = thread->begin_cpu_ns;
     thread->valid_cpu_ns = thread->pending_ns = thread->pending_charged_ns = thread->waited_ns = 0;
     thread->wait_node = thread->wait_kind = 0;
-    thread->starved_ns = 0;
+    thread->starved_ns = thread->ahead_ns = 0;
     thread->switches = UINT64_MAX; /* not known */
     thread->placed = false;
     thread->wait_log = (struct timeline_cursor){0};
@@ -179,8 +179,10 @@ static void settle(const struct pass *pass, struct thread *thread)
     enum wire_kind kind =
         (enum wire_kind)(thread->placed ? thread->wait_kind : thread->before_kind);
     if (!thread->is_main && (thread->placed || thread->runnable) && !cause_is_external(kind) &&
-        thread->pending_charged_ns)
+        thread->pending_charged_ns) {
+        thread->ahead_ns += thread->pending_charged_ns;
         add_starved(thread, thread->pending_charged_ns, pass->now_ns);
+    }
     bool left =
         thread->before_node && (!thread->placed || thread->before_node != thread->wait_node ||
                                 thread->before_kind != thread->wait_kind);
@@ -239,18 +241,23 @@ static bool has_waited(struct thread *thread)
     return switches != before;
 }
 
-/* How much of the time in this pass the thread was ready to run without a processor. */
+/* How much of the time in this pass the thread was ready to run without a processor.  The kernel
+ * tells that when it is over, and then once more what was seen before. */
 static void look_for_starving(struct thread *thread, uint64_t used_ns)
 {
     uint64_t starved_ns;
     if (used_ns &&
         os_thread_starved_ns(thread->tid, &thread->delay_fd, keep_descriptors, &starved_ns)) {
-        thread->starve_ns = starved_ns - thread->starved_ns;
+        uint64_t told_ns = starved_ns - thread->starved_ns;
+        thread->starve_ns = told_ns - least(told_ns, thread->ahead_ns);
         thread->starved_ns = starved_ns;
+        thread->ahead_ns = 0;
     }
     if (thread->runnable && thread->wait_ns > thread->starve_ns + WAIT_NOTICE_NS &&
-        !has_waited(thread))
+        !has_waited(thread)) {
+        thread->ahead_ns += thread->wait_ns - thread->starve_ns;
         thread->starve_ns = thread->wait_ns;
+    }
 }
 
 /* How long the thread waited since the last look, and where it is now. */

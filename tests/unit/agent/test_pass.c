@@ -678,6 +678,33 @@ static void test_stolen(void **state)
     assert_about(sum_at(ANY, ANY).charged_ns, idle_ns);
 }
 
+/* It is seen ready for three passes; the kernel tells that when they are over.  In the pass in which
+ * it does, the thread ran, and waited for a lock. */
+static void test_starved_is_told_once(void **state)
+{
+    (void)state;
+    begin(2);
+    wait_at(0, 0, SYS_futex);
+    stand_at(1, 0);
+    world[1].cpu_ns += PASS_NS / 2;
+    pass(PASS_NS); /* from here on it is known whether it waited */
+    world[1].state = READY;
+    passes(3);
+    assert_sum(on_cpu_node(1, WIRE_WAIT_STARVED), 35 * MS, 35 * MS);
+    world[1].starved_ns += 35 * MS;
+    world[1].cpu_ns += 2 * MS;
+    wait_at(1, 1, SYS_futex);
+    others_cpu_ns = 8 * MS;
+    pass(PASS_NS);
+    assert_sum(on_cpu_node(1, WIRE_WAIT_STARVED), 35 * MS, 35 * MS);
+    assert_sum(sum_at(at_of(1, 1), WIRE_WAIT_LOCK), 8 * MS, 0);
+    world[1].starved_ns += 4 * MS; /* another one */
+    world[1].cpu_ns += 2 * MS;
+    others_cpu_ns = 8 * MS;
+    pass(PASS_NS);
+    assert_sum(on_cpu_node(1, WIRE_WAIT_STARVED), 39 * MS, 35 * MS);
+}
+
 /* It slept, then ran, and now no processor is free: that is not a sleep, whatever it was before. */
 static void test_ready_after_running(void **state)
 {
@@ -1114,6 +1141,7 @@ int main(void)
         CASE(test_no_stack),
         CASE(test_starved),
         CASE(test_stolen),
+        CASE(test_starved_is_told_once),
         CASE(test_one_that_comes_and_goes),
         CASE(test_ready_after_running),
         CASE(test_native_owner),
