@@ -263,6 +263,8 @@ static void look_for_starving(struct thread *thread, uint64_t used_ns)
 /* How long the thread waited since the last look, and where it is now. */
 static void look_at(struct pass *pass, struct thread *thread, uint64_t cpu_ns)
 {
+    if (pass->now_ns < thread->pass_wall_ns)
+        return; /* it began after this pass did: for the next one */
     uint64_t used_ns = cpu_ns - thread->pass_cpu_ns;
     uint64_t wall_ns = pass->now_ns - thread->pass_wall_ns;
     thread->pass_cpu_ns = cpu_ns;

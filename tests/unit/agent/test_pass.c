@@ -678,8 +678,8 @@ static void test_stolen(void **state)
     assert_about(sum_at(ANY, ANY).charged_ns, idle_ns);
 }
 
-/* It is seen ready for three passes; the kernel tells that when they are over.  In the pass in which
- * it does, the thread ran, and waited for a lock. */
+/* It is seen ready for three passes; the kernel tells that when they are over.  In the pass in
+ * which it does, the thread ran, and waited for a lock. */
 static void test_starved_is_told_once(void **state)
 {
     (void)state;
@@ -948,6 +948,25 @@ static void test_entry_used_again_at_once(void **state)
     assert_about(sum_at(ANY, ANY).charged_ns, idle_ns);
 }
 
+/* The sampler was kept from its pass for long after it had looked at the clock. */
+static void test_begins_in_a_pass(void **state)
+{
+    (void)state;
+    begin(2);
+    wait_at(0, 0, SYS_futex);
+    passes(1);
+    end_thread(1);
+    begin_thread(1);
+    world[1].entry.begin_wall_ns = now_ns + PASS_NS + 4 * MS;
+    wait_at(1, 0, SYS_recvfrom);
+    passes(1);
+    assert_int_equal(sum_at(at_of(1, 0), ANY).ns, 0);
+    assert_int_equal(world[1].entry.waited_ns, 0);
+    passes(1);
+    assert_about(sum_at(at_of(1, 0), WIRE_WAIT_SOCKET).ns, 6 * MS);
+    assert_about(world[1].entry.waited_ns, 6 * MS);
+}
+
 static void end_second(void)
 {
     end_thread(1);
@@ -1154,6 +1173,7 @@ int main(void)
         CASE(test_ended),
         CASE(test_ended_unseen),
         CASE(test_entry_used_again_at_once),
+        CASE(test_begins_in_a_pass),
         CASE(test_ends_in_the_middle),
         CASE(test_switched_off),
         CASE(test_another_sampler),
