@@ -9,7 +9,7 @@
 
 enum {
     US = 1000,
-    SHORT_NS = 20000000,      /* such a stretch may fall between two passes */
+    SHORT_NS = 40000000,      /* such a stretch may fall between two passes */
     ASK_PACE_NS = 4000000,    /* between two questions for a thread's loop, */
     AGAIN_PACE_NS = 20000000, /* the same one, that had no task yet; */
     ASKED_AT_ONCE = 32,       /* but for these polls: a loop that begins may soon wait for long */
@@ -283,11 +283,13 @@ static void charge(struct loop *loop, uint32_t turn, uint64_t begin_ns, uint64_t
     keep_longest(&loop->open);
 }
 
-/* A stretch has ended.  Of one that nobody saw it is not known whose it was.  Those are short, and
- * taken for what the next short one is that is seen. */
+/* A stretch has ended.  Of one that nobody saw it is not known whose it was.  A short one is taken
+ * for what the next short one is that is seen.  In a long one nobody ran, nor did we: the machine
+ * stood still, and that is no line's doing. */
 static void finish(struct loop *loop, const struct loop_stretch *stretch)
 {
     bool was_open = loop->open_turn == stretch->turn;
+    bool is_short = stretch->end_ns - stretch->begin_ns < SHORT_NS;
     uint32_t node = was_open && loop->open_node ? loop->open_node : stretch->node;
     if ((was_open && loop->open_outside) || !is_inside(loop, node))
         return;
@@ -296,13 +298,13 @@ static void finish(struct loop *loop, const struct loop_stretch *stretch)
             open_stretch(loop, stretch->turn, stretch->begin_ns);
         if (stretch->end_ns > loop->open_ns) {
             loop->blocked_ns += stretch->end_ns - loop->open_ns;
-            loop->unplaced_ns += stretch->end_ns - loop->open_ns;
+            loop->unplaced_ns += is_short ? stretch->end_ns - loop->open_ns : 0;
             loop->open_ns = stretch->end_ns;
         }
         return;
     }
     charge(loop, stretch->turn, stretch->begin_ns, stretch->end_ns, node);
-    if (stretch->end_ns - stretch->begin_ns < SHORT_NS) {
+    if (is_short) {
         awaits_block_more(node, loop->unplaced_ns);
         loop->unplaced_ns = 0;
     }

@@ -364,6 +364,23 @@ static void test_unseen(void **state)
     assert_int_equal(header()->longest_us, 7 * MS / US);
 }
 
+/* The machine stood still: the loop was blocked, but not by the line that is seen next. */
+static void test_unseen_for_long(void **state)
+{
+    faults_install(state);
+    poll_for(MS);
+    work(150 * MS);
+    poll_for(MS);
+    pass_at(0);
+    work(7 * MS);
+    loops_see(&thread, inside);
+    poll_for(MS);
+    pass_at(0);
+    assert_int_equal(blocks(inside)->us, 7 * MS / US);
+    assert_int_equal(header()->blocked_us, 157 * MS / US);
+    assert_int_equal(header()->longest_us, 7 * MS / US);
+}
+
 /* A pass looked at the stretch, but nobody saw it before it ended. */
 static void test_seen_at_its_end(void **state)
 {
@@ -729,13 +746,27 @@ static void test_many_at_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_exact),       CASE(test_least),        CASE(test_charged),
-        CASE(test_running),     CASE(test_unseen),       CASE(test_seen_at_its_end),
-        CASE(test_no_room),     CASE(test_outside),      CASE(test_base_is_a_call),
-        CASE(test_skip),        CASE(test_thread_ends),  CASE(test_loops_of_a_thread),
-        CASE(test_asked_again), CASE(test_by_turns),     CASE(test_all_taken),
-        CASE(test_no_loop),     CASE(test_errno),        CASE(test_other_process),
-        CASE(test_one_at_once), CASE(test_many_at_once),
+        CASE(test_exact),
+        CASE(test_least),
+        CASE(test_charged),
+        CASE(test_running),
+        CASE(test_unseen),
+        CASE(test_unseen_for_long),
+        CASE(test_seen_at_its_end),
+        CASE(test_no_room),
+        CASE(test_outside),
+        CASE(test_base_is_a_call),
+        CASE(test_skip),
+        CASE(test_thread_ends),
+        CASE(test_loops_of_a_thread),
+        CASE(test_asked_again),
+        CASE(test_by_turns),
+        CASE(test_all_taken),
+        CASE(test_no_loop),
+        CASE(test_errno),
+        CASE(test_other_process),
+        CASE(test_one_at_once),
+        CASE(test_many_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
