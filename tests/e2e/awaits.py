@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import calm
 import truth
 
 PROGRAMS = Path(__file__).resolve().parent / "programs_async"
@@ -107,10 +108,11 @@ def assert_blocked(run, mark):
 def launch(scalene, python, name, *words, flags=(), options=(), env=None, status=0, timeout=120):
     """One of programs_async/ under `scalene run`, with flags for the interpreter."""
     directory = tempfile.mkdtemp(prefix="scalene-async-")
-    try:
-        outfile = os.path.join(directory, "profile.json")
-        command = [scalene, "run", "--python", python, "-o", outfile, *options]
-        command += [*flags, str(PROGRAMS / name), *words]
+    outfile = os.path.join(directory, "profile.json")
+    command = [scalene, "run", "--python", python, "-o", outfile, *options]
+    command += [*flags, str(PROGRAMS / name), *words]
+
+    def attempt():
         result = subprocess.run(
             command,
             cwd=directory,
@@ -123,6 +125,9 @@ def launch(scalene, python, name, *words, flags=(), options=(), env=None, status
         )
         assert result.returncode == status, result.stdout + result.stderr
         return Run(PROGRAMS / name, result.stdout, truth.read_profile(outfile))
+
+    try:
+        return calm.measured(attempt)
     finally:
         shutil.rmtree(directory)
 

@@ -82,8 +82,7 @@ def test_sleeper_beside_work_is_charged_for_idle_moments_only(threads):
 
 
 def test_threads_of_the_profile(threads):
-    """The threads' own CPU times are those they measured."""
-    measured = sorted(thread["cpu_sec"] for thread in threads.profile["threads"])
-    assert sum(measured) == pytest.approx(
-        threads.truth["cpu_at_end"] - threads.profile["startup_sec"], rel=0.05, abs=0.02
-    )
+    """The threads' own CPU times are those they measured; the interpreter's end comes after that."""
+    measured = sum(thread["cpu_sec"] for thread in threads.profile["threads"])
+    true = threads.truth["cpu_at_end"] - threads.profile["startup_sec"]
+    assert 0.95 * true <= measured <= 1.05 * true + threads.kernel_sec
