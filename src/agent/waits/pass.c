@@ -324,7 +324,7 @@ static void observe(struct pass *pass, struct thread *thread)
     look_at(pass, thread, cpu_ns);
     if (thread->rank < WIRE_RANKS)
         pass->claims.threads[thread->rank]++;
-    if (thread->wait_ns && !still_is(thread->index))
+    if (thread->wait_ns > thread->starve_ns + WAIT_NOTICE_NS && !still_is(thread->index))
         pass->any_waited = true;
 }
 

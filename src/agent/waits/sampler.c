@@ -23,12 +23,14 @@ enum {
     ALIKE_PASSES = 8, /* after so many in which nothing ran, or nothing waited, passes are spread */
     SPREAD_IDLE_MAX = 4, /* out a little, at most so far */
     SPREAD_BUSY_MAX = 2,
-    COST_SHARE = 500,        /* this thread may use one part in so many of a processor's time, */
-    LOOP_SHARE = 150,        /* or, beside an event loop, in so many, */
-    AHEAD_NS = 4000000,      /* and so much at once, as at the start; */
-    FEW_THREADS = 16,        /* but of so few the next pass is no later than after four times the */
-    PAUSE_MORE_NS = 1800000, /* interval; for each one more, so much later, and never later than */
-    PAUSE_MAX_NS = 350000000, /* that: else waits are missed */
+    COST_SHARE = 500,         /* this thread may use one part in so many of a processor's time, */
+    LOOP_SHARE = 150,         /* or, beside an event loop, in so many, */
+    AHEAD_NS = 2500000,       /* and so much at once, as at the start; */
+    FEW_THREADS = 16,         /* but of so few the next pass is no later than after so many times */
+    PAUSE_WAITS = 4,          /* the interval, where some of them wait, or */
+    PAUSE_COMPUTES = 8,       /* where none has for a while; */
+    PAUSE_MORE_NS = 1800000,  /* for each one more, so much later, and never later than that: */
+    PAUSE_MAX_NS = 350000000, /* else waits are missed */
     SMOOTHING = 8,            /* passes, that the mean cost is taken over */
     SLOWLY = 16,              /* passes, over which it makes up for what a single one used, */
     OWED_MOST_NS = 3000000,   /* up to that */
@@ -240,14 +242,15 @@ static void count_cost(uint64_t async_ns)
 
 /* The pause that pays for a pass, and for a part of what is owed beyond that: if it paid for all at
  * once, a costly pass would keep the next ones away. */
-static uint64_t due_pause_ns(void)
+static uint64_t due_pause_ns(const struct course *course)
 {
     if (budget.left_ns >= 0)
         return 0;
     int64_t owed_ns = -budget.left_ns;
     int64_t due_ns = (least(owed_ns, budget.mean_ns) + owed_ns / SLOWLY) * budget.share;
     int64_t more = (int64_t)threads_used() - FEW_THREADS;
-    int64_t most_ns = (int64_t)agent.control->wait_interval_ns * SPREAD_IDLE_MAX +
+    int64_t intervals = course->busy_passes >= ALIKE_PASSES ? PAUSE_COMPUTES : PAUSE_WAITS;
+    int64_t most_ns = (int64_t)agent.control->wait_interval_ns * intervals +
                       (more > 0 ? more * PAUSE_MORE_NS : 0);
     return (uint64_t)least(due_ns, least(most_ns, PAUSE_MAX_NS));
 }
@@ -259,7 +262,7 @@ static uint64_t pause_for(const struct course *course)
     unsigned spread = course->idle_passes ? spread_for(course->idle_passes, SPREAD_IDLE_MAX)
                                           : spread_for(course->busy_passes, SPREAD_BUSY_MAX);
     uint64_t pause_ns = agent.control->wait_interval_ns * spread;
-    uint64_t due_ns = due_pause_ns();
+    uint64_t due_ns = due_pause_ns(course);
     return due_ns > pause_ns ? due_ns : pause_ns;
 }
 

@@ -260,6 +260,8 @@ static void begin(unsigned threads)
     pass_begin(now_ns, false);
 }
 
+static bool any_waited; /* in the last pass */
+
 static void pass(uint64_t wall_ns)
 {
     uint64_t cpu_ns = others_cpu_ns;
@@ -273,6 +275,7 @@ static void pass(uint64_t wall_ns)
     others_cpu_ns = 0;
     idle_ns += one.idle_ns;
     pass_look(&one);
+    any_waited = one.any_waited;
 }
 
 static void passes(unsigned count)
@@ -668,9 +671,11 @@ static void test_stolen(void **state)
     /* At first it is not known whether it waited. */
     assert_sum(on_cpu_node(0, WIRE_WAIT_STARVED), 45 * MS, 45 * MS);
     assert_int_equal(world[0].entry.pending_ns, 5 * MS);
+    assert_false(any_waited);
     world[0].switches++; /* it slept in between, where it was not seen */
     world[0].cpu_ns += PASS_NS / 2;
     pass(PASS_NS);
+    assert_true(any_waited);
     assert_sum(on_cpu_node(0, WIRE_WAIT_STARVED), 45 * MS, 45 * MS);
     wait_at(0, 1, SYS_clock_nanosleep);
     pass(PASS_NS);

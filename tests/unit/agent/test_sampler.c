@@ -545,6 +545,14 @@ static void test_cost_of_one(void **state)
     thread_count = 16;
     sleep_and_pass(1);
     assert_int_equal(asked_ns, 40 * MS);
+    waits = false; /* nobody to look at */
+    sleep_and_pass(7);
+    assert_int_equal(asked_ns, 40 * MS);
+    sleep_and_pass(1);
+    assert_int_equal(asked_ns, 80 * MS);
+    waits = true;
+    sleep_and_pass(1);
+    assert_int_equal(asked_ns, 40 * MS);
 }
 
 /* Sleeping counts as well. */
