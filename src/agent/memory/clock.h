@@ -8,7 +8,8 @@
  * It tells others whenever it comes to the recorder.  When another thread frees the
  * block, what the allocating one asked for since it last told is taken for half an
  * interval.  When the allocating thread has ended, its clock goes on with what the
- * whole process allocates, so that what it leaves to others is judged like anything else.
+ * whole process allocates, from when it last told, so that what it leaves to others is
+ * judged like anything else.
  *
  * Under the recorder's lock.
  */
@@ -28,8 +29,5 @@ uint64_t clock_born(uint64_t now_mono_ns);
  * mean between two samples. */
 bool clock_has_passed(uint64_t born, uint64_t window_bytes, uint64_t interval_bytes,
                       uint64_t now_mono_ns);
-
-/* Now and then: the clocks of threads that have ended go on. */
-void clock_advance_ended(void);
 
 #endif

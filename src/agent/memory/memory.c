@@ -406,7 +406,6 @@ void memory_pass(void)
         return;
     if (lock()) {
         records_note_total();
-        clock_advance_ended();
         gaps_keep_pace();
         unlock();
     }
