@@ -1,6 +1,6 @@
 /*
- * stalls FD: how long the machine's processors stood still, in nanoseconds, as one number in the
- * file that the descriptor is open for.
+ * stalls FD: how long the machine's processors stood still for LATE_NS or more at a time, in
+ * nanoseconds, as one number in the file that the descriptor is open for.
  *
  * A thread on each processor sleeps for some milliseconds at a time, and comes before everything
  * else when it wakes up: if it is late all the same, nobody ran there, as in a virtual machine whose
@@ -19,7 +19,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { SECOND_NS = 1000000000, PAUSE_NS = 10000000, LATE_NS = 5000000 };
+enum { SECOND_NS = 1000000000, PAUSE_NS = 10000000, LATE_NS = 40000000 };
 
 static _Atomic uint64_t *stalled_ns;
 
