@@ -6,8 +6,6 @@
  * else when it wakes up: if it is late all the same, nobody ran there, as in a virtual machine whose
  * processor was given to another one.  Ends with the process that started it.
  */
-#define _GNU_SOURCE
-
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
