@@ -3,8 +3,8 @@
  * nanoseconds, as one number in the file that the descriptor is open for.
  *
  * A thread on each processor sleeps for some milliseconds at a time, and comes before everything
- * else when it wakes up: if it is late all the same, nobody ran there, as in a virtual machine whose
- * processor was given to another one.  Ends with the process that started it.
+ * else when it wakes up: if it is late all the same, nobody ran there, as in a virtual machine
+ * whose processor was given to another one.  Ends with the process that started it.
  */
 #include <pthread.h>
 #include <sched.h>
