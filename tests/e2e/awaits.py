@@ -26,6 +26,9 @@ MOSTS = ["async_blocked_longest_sec", "n_async_concurrency_mean", "n_async_concu
 # Between two looks at the tasks, if somebody runs.  With nobody running, looks are further apart, but
 # then nothing changes either.
 PASS_SEC = 0.01
+# The same where waking up costs a tenth of a millisecond, twice for a pass, as on a busy virtual machine:
+# beside an event loop the sampler may use one part in 150 of a processor.
+DEAR_PASS_SEC = 0.03
 
 
 def together(lines):
@@ -90,7 +93,7 @@ def assert_bursty(run, mark, tasks=1, wall=None):
     Several tasks may well do so together."""
     wall = wall or run.truth["wall"]
     seconds = run.section(mark)["seconds"]
-    slack = 4 * truth.standard_error(seconds / (tasks * wall), wall / PASS_SEC) * tasks * wall
+    slack = 4 * truth.standard_error(seconds / (tasks * wall), wall / DEAR_PASS_SEC) * tasks * wall
     measured = suspended(run.marked[mark])
     assert measured == pytest.approx(seconds, abs=slack), "%s: %.3f of %.3f s" % (mark, measured, seconds)
 

@@ -249,7 +249,8 @@ static uint64_t due_pause_ns(const struct course *course)
     int64_t owed_ns = -budget.left_ns;
     int64_t due_ns = (least(owed_ns, budget.mean_ns) + owed_ns / SLOWLY) * budget.share;
     int64_t more = (int64_t)threads_used() - FEW_THREADS;
-    int64_t intervals = course->busy_passes >= ALIKE_PASSES ? PAUSE_COMPUTES : PAUSE_WAITS;
+    bool computes = course->busy_passes >= ALIKE_PASSES && !async_is_wanted(); /* tasks wait */
+    int64_t intervals = computes ? PAUSE_COMPUTES : PAUSE_WAITS;
     int64_t most_ns = (int64_t)agent.control->wait_interval_ns * intervals +
                       (more > 0 ? more * PAUSE_MORE_NS : 0);
     return (uint64_t)least(due_ns, least(most_ns, PAUSE_MAX_NS));

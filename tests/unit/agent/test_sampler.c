@@ -550,6 +550,10 @@ static void test_cost_of_one(void **state)
     assert_int_equal(asked_ns, 40 * MS);
     sleep_and_pass(1);
     assert_int_equal(asked_ns, 80 * MS);
+    has_loop = true; /* its tasks wait */
+    sleep_and_pass(1);
+    assert_in_range(asked_ns, 30 * MS, 40 * MS);
+    has_loop = false;
     waits = true;
     sleep_and_pass(1);
     assert_int_equal(asked_ns, 40 * MS);
