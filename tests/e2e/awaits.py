@@ -23,12 +23,11 @@ SECONDS = ["async_await_sec", "async_join_sec", "async_ready_sec", "async_blocke
 SUMS = SECONDS + ["async_half_width_sec", "async_blocked_count", "n_async_await_percent"]
 MOSTS = ["async_blocked_longest_sec", "n_async_concurrency_mean", "n_async_concurrency_peak"]
 
-# Between two looks at the tasks, if somebody runs.  With nobody running, looks are further apart, but
-# then nothing changes either.
-PASS_SEC = 0.01
-# The same where waking up costs a tenth of a millisecond, twice for a pass, as on a busy virtual machine:
-# beside an event loop the sampler may use one part in 150 of a processor.
-DEAR_PASS_SEC = 0.03
+# Between two looks at the tasks, if somebody runs, where waking up costs a tenth of a millisecond, twice
+# for a look, as on a busy virtual machine: beside an event loop the sampler may use one part in 150 of a
+# processor.  Elsewhere it is 10 ms.  With nobody running, looks are further apart, but then nothing
+# changes either.
+PASS_SEC = 0.03
 
 
 def together(lines):
@@ -93,17 +92,18 @@ def assert_bursty(run, mark, tasks=1, wall=None):
     Several tasks may well do so together."""
     wall = wall or run.truth["wall"]
     seconds = run.section(mark)["seconds"]
-    slack = 4 * truth.standard_error(seconds / (tasks * wall), wall / DEAR_PASS_SEC) * tasks * wall
+    slack = 4 * truth.standard_error(seconds / (tasks * wall), wall / PASS_SEC) * tasks * wall
     measured = suspended(run.marked[mark])
     assert measured == pytest.approx(seconds, abs=slack), "%s: %.3f of %.3f s" % (mark, measured, seconds)
 
 
 def assert_blocked(run, mark):
-    """It blocked its loop as often and as long as the program says: a stretch is longer than several passes."""
+    """It blocked its loop as often and as long as the program says.  One in ten may fall between two looks: its
+    time then goes to the next."""
     entry, section = run.marked[mark], run.section(mark)
     count, seconds = entry["async_blocked_count"], entry["async_blocked_sec"]
     measured = "%s: %d times, %.3f s of %s" % (mark, count, seconds, section)
-    assert count == section["times"], measured
+    assert count == pytest.approx(section["times"], rel=0.1), measured
     assert seconds == pytest.approx(section["seconds"], rel=0.05), measured
     assert entry["async_blocked_longest_sec"] == pytest.approx(section["longest"], rel=0.1, abs=0.005), measured
 

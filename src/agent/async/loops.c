@@ -9,7 +9,7 @@
 
 enum {
     US = 1000,
-    SHORT_NS = 40000000,      /* such a stretch may fall between two passes */
+    SHORT_NS = 100000000,     /* such a stretch may fall between two passes, if we are late */
     ASK_PACE_NS = 4000000,    /* between two questions for a thread's loop, */
     AGAIN_PACE_NS = 20000000, /* the same one, that had no task yet; */
     ASKED_AT_ONCE = 32,       /* but for these polls: a loop that begins may soon wait for long */
