@@ -27,19 +27,21 @@ spent = 0
 
 @functools.lru_cache(maxsize=None)
 def meter():
-    """The memory in which stalls.c counts."""
+    """stalls.c, and the memory in which it counts."""
     fd = os.memfd_create("stalls")
     os.ftruncate(fd, mmap.PAGESIZE)
     process = subprocess.Popen([str(BUILD / "tests/e2e/stalls"), str(fd)], pass_fds=[fd])
     atexit.register(process.kill)
     memory = mmap.mmap(fd, mmap.PAGESIZE)
     os.close(fd)
-    return memory
+    return process, memory
 
 
 def stalled():
     """Seconds that processors have stood still so far."""
-    return struct.unpack_from("Q", meter())[0] * 1e-9
+    process, memory = meter()
+    assert process.poll() is None, "stalls ended with status %d" % process.returncode
+    return struct.unpack_from("Q", memory)[0] * 1e-9
 
 
 def measured(run):
