@@ -18,7 +18,7 @@ static const struct section_plan {
     uint32_t first;
     bool memory;
 } plans[WIRE_SECTIONS] = {
-    [WIRE_BLOB] = {128 << 10, false}, [WIRE_CODE] = {512, false}, [WIRE_NODE] = {4096, false},
+    [WIRE_BLOB] = {128 << 10, false}, [WIRE_CODE] = {512, false}, [WIRE_NODE] = {8192, false},
     [WIRE_CELL] = {1024, false},      [WIRE_LOG] = {2048, false}, [WIRE_THREAD] = {128, false},
     [WIRE_AWAIT] = {128, false},      [WIRE_PLACE] = {64, false}, [WIRE_NAME] = {128, false},
     [WIRE_CROWD] = {128, false},      [WIRE_MODULE] = {64, true}, [WIRE_SITE] = {1024, true},
@@ -107,6 +107,7 @@ bool arena_create(struct arena *arena, const char *directory, bool with_memory, 
             .used = 1, /* 0 means "none" */
         };
     header->log_stride = header->memory.foot_stride = 1;
+    atomic_store(&arena->is_hungry, 0);
     arena->header = header;
     arena->mapped_bytes = total;
     return true;
@@ -139,21 +140,30 @@ bool arena_wants_more(const struct arena *arena)
     return false;
 }
 
+/* To twice its size. */
+static bool grow(struct wire_section *s, int fd)
+{
+    uint32_t committed = atomic_load(&s->committed);
+    uint32_t more = committed <= s->capacity / 2 ? committed : s->capacity - committed;
+    uint64_t from = s->offset + (uint64_t)committed * s->record_bytes;
+    if (fd < 0 || posix_fallocate(fd, (off_t)from, (off_t)more * s->record_bytes))
+        return false;
+    CHECK_CHEAP(more <= s->capacity - committed);
+    atomic_store(&s->committed, committed + more);
+    return true;
+}
+
 void arena_grow(struct arena *arena, int fd)
 {
+    atomic_store(&arena->is_hungry, 0);
     for (int i = 0; i < WIRE_SECTIONS; i++) {
         struct wire_section *s = &arena->header->sections[i];
-        uint32_t committed = atomic_load(&s->committed);
-        if (!wants_more(s))
-            continue;
-        uint32_t more = committed <= s->capacity / 2 ? committed : s->capacity - committed;
-        uint64_t from = s->offset + (uint64_t)committed * s->record_bytes;
-        if (fd < 0 || posix_fallocate(fd, (off_t)from, (off_t)more * s->record_bytes)) {
-            arena_lost(arena, WIRE_LOST_GROW);
-            continue;
+        while (wants_more(s)) {
+            if (!grow(s, fd)) {
+                arena_lost(arena, WIRE_LOST_GROW);
+                break;
+            }
         }
-        CHECK_CHEAP(more <= s->capacity - committed);
-        atomic_store(&s->committed, committed + more);
     }
 }
 
@@ -170,6 +180,12 @@ uint32_t arena_append(struct arena *arena, enum wire_section_id section, uint32_
             return 0;
         }
     } while (!atomic_compare_exchange_weak(&s->used, &id, id + count));
+    /* Whoever takes the half wakes up the sampler: what a burst needs, a pass may be too late for.
+     */
+    if (id < committed / 2 && id + count >= committed / 2 && committed < s->capacity) {
+        atomic_store(&arena->is_hungry, 1);
+        os_wake(&arena->is_hungry);
+    }
     return id;
 }
 

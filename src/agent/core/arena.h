@@ -14,6 +14,7 @@
 struct arena {
     struct wire_header *header; /* start of the mapping */
     size_t mapped_bytes;
+    _Atomic uint32_t is_hungry; /* a section has become half full; who grows it may sleep on this */
     char path[512];
 };
 

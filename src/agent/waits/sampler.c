@@ -42,6 +42,7 @@ static struct lock starting; /* one starts or ends the thread at a time */
 static pthread_t thread_ident;
 static _Atomic pid_t thread_tid;
 static _Atomic uint32_t is_asked_to_end;
+static int arena_fd = -1;            /* kept open; -1: it cannot be */
 static _Atomic uint64_t reported_ns; /* of this process's CPU time, to the session */
 static uint64_t earlier_own_ns;      /* CPU time of samplers that this process had before */
 
@@ -80,13 +81,13 @@ static void beat(uint64_t now_ns, uint64_t wall_ns, const struct clocks *clocks,
     atomic_store(&header->sampler_cpu_ns, clocks->own_ns);
 }
 
-static void grow_arena(int kept_fd)
+static void grow_arena(void)
 {
     if (!arena_wants_more(&agent.arena))
         return;
-    int fd = kept_fd >= 0 ? kept_fd : arena_open_again(&agent.arena);
+    int fd = arena_fd >= 0 ? arena_fd : arena_open_again(&agent.arena);
     arena_grow(&agent.arena, fd);
-    if (kept_fd < 0)
+    if (arena_fd < 0)
         os_close(&fd);
 }
 
@@ -113,7 +114,6 @@ struct course {
     uint64_t last_ns, last_session_ns, last_late_ns;
     uint64_t owed_ns; /* idle time charged although somebody ran, of whom we heard later */
     unsigned passes, idle_passes, busy_passes;
-    int arena_fd;
 };
 
 /* Tell the session what this process has used.  Its first and last word come late: others may have
@@ -146,8 +146,8 @@ static void begin(struct course *course)
         .last_ns = atomic_load(&header->beat_mono_ns),
         .last_session_ns = atomic_load(&agent.control->cpu_ns) - (clocks.program_ns - beat_ns),
         .last_late_ns = atomic_load(&agent.control->late_cpu_ns),
-        .arena_fd = may_keep ? arena_open_again(&agent.arena) : -1,
     };
+    arena_fd = may_keep ? arena_open_again(&agent.arena) : -1;
     if (!budget.at_ns) {
         budget.left_ns = AHEAD_NS;
         budget.mean_ns = 0;
@@ -212,7 +212,7 @@ static uint64_t one_pass(struct course *course)
     beat(pass.now_ns, pass.wall_ns, &clocks, on);
     if (course->passes++ % RSS_EVERY == 0)
         atomic_store(&agent.arena.header->peak_rss_bytes, os_peak_rss_bytes());
-    grow_arena(course->arena_fd);
+    grow_arena();
     memory_pass();
     timeline_compact();
     return async_ns;
@@ -293,9 +293,17 @@ static void *sample_forever(void *argument)
     return NULL;
 }
 
+/* A section of the arena that fills up meanwhile is made larger at once. */
 void sampler_pause(uint64_t ns)
 {
-    os_sleep(ns, &is_asked_to_end);
+    uint64_t began_ns = os_mono_ns(), slept_ns = 0;
+    while (!atomic_load(&is_asked_to_end) && slept_ns < ns) {
+        os_sleep(ns - slept_ns, &agent.arena.is_hungry);
+        if (!atomic_exchange(&agent.arena.is_hungry, 0))
+            return;
+        grow_arena();
+        slept_ns = os_mono_ns() - began_ns;
+    }
 }
 
 static int (*real_create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
@@ -341,7 +349,8 @@ bool sampler_stop(void)
     bool was_there = atomic_load(&agent.has_sampler);
     if (was_there) {
         atomic_store(&is_asked_to_end, 1);
-        os_wake(&is_asked_to_end);
+        atomic_store(&agent.arena.is_hungry, 1); /* which it sleeps on */
+        os_wake(&agent.arena.is_hungry);
         pthread_join(thread_ident, NULL);
         os_wait_for_end(atomic_load(&thread_tid));
         atomic_store(&agent.has_sampler, false);

@@ -262,15 +262,40 @@ static void there_is_more_before_it_is_needed(void **state)
     assert_false(arena_wants_more(&arena));
     while (s->used < first / 2) {
         assert_false(arena_wants_more(&arena));
+        assert_false(arena.is_hungry);
         arena_append(&arena, WIRE_CELL, 1);
     }
     assert_true(arena_wants_more(&arena));
+    assert_true(arena.is_hungry); /* who sleeps on it is woken up */
     int fd = arena_open_again(&arena);
     arena_grow(&arena, fd);
     assert_int_equal(s->committed, 2 * first);
     assert_int_equal(section(WIRE_NODE)->committed, others); /* who has room gets none */
     assert_false(arena_wants_more(&arena));
+    assert_false(arena.is_hungry);
     assert_int_equal(s->dropped, 0);
+    close(fd);
+}
+
+/* Who comes late makes up for all that was taken meanwhile, and hears of the next half. */
+static void growth_is_as_much_as_is_wanted(void **state)
+{
+    (void)state;
+    struct wire_section *s = section(WIRE_BLOB);
+    uint32_t first = s->committed;
+    assert_true(arena_append(&arena, WIRE_BLOB, first / 4));
+    assert_false(arena.is_hungry);
+    assert_true(
+        arena_append(&arena, WIRE_BLOB, first * 3 / 4 - 1)); /* past the half, not onto it */
+    assert_true(arena.is_hungry);
+    int fd = arena_open_again(&arena);
+    arena_grow(&arena, fd);
+    assert_int_equal(s->committed, 4 * first);
+    assert_false(arena_wants_more(&arena));
+    assert_true(arena_append(&arena, WIRE_BLOB, first - 1));
+    assert_false(arena.is_hungry);
+    assert_true(arena_append(&arena, WIRE_BLOB, 1));
+    assert_true(arena.is_hungry);
     close(fd);
 }
 
@@ -325,7 +350,7 @@ static void a_full_disk(void **state)
     assert_int_equal(s->dropped, 2);
     fallocate_left = -1; /* somebody made room */
     arena_grow(&arena, fd);
-    assert_int_equal(s->committed, 2 * first);
+    assert_int_equal(s->committed, 4 * first);
     assert_int_equal(arena_append(&arena, WIRE_BLOB, 11), first);
     close(fd);
 }
@@ -411,6 +436,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(names_that_are_taken, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_file_that_cannot_be_made, open_all, close_all),
         cmocka_unit_test_setup_teardown(the_limit_of_file_sizes, open_all, close_all),
+        cmocka_unit_test_setup_teardown(growth_is_as_much_as_is_wanted, open_all, close_all),
         cmocka_unit_test_setup_teardown(there_is_more_before_it_is_needed, open_all, close_all),
         cmocka_unit_test_setup_teardown(growth_ends_at_the_capacity, open_all, close_all),
         cmocka_unit_test_setup_teardown(a_full_disk, open_all, close_all),

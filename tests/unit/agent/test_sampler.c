@@ -632,6 +632,17 @@ static void test_growth(void **state)
     section->used = before / 2;
     pass(10 * MS, 0, 0);
     assert_true(section->committed > before);
+    /* Where one fills up between two passes, it does not wait for the next. */
+    struct wire_section *burst = &agent.arena.header->sections[WIRE_NODE];
+    uint32_t first = burst->committed;
+    unsigned looked = seen.looked;
+    while (arena_append(&agent.arena, WIRE_NODE, 1) < first / 2)
+        ;
+    while (atomic_load(&burst->committed) == first)
+        sched_yield();
+    assert_int_equal(seen.looked, looked);
+    pass(10 * MS, 0, 0);
+    assert_int_equal(seen.looked, looked + 1);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_all, close_all)
