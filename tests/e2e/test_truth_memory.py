@@ -339,7 +339,9 @@ def test_busy_programs(scalene, python, tmp_path):
         assert all(looks)  # there are no windows: who sees to free() must stay
     else:
         opened = sum(now and not before for before, now in zip(looks, looks[1:]))
-        assert opened >= 20  # a cycle takes 8 ms, the loop most of a second
+        # A cycle takes 8 ms, the loop most of a second; but where the sampler gets its processor late, it may
+        # be ten times as long.
+        assert opened >= 5
         # A third to an eighth of the program's progress, of which each look stands for as much.
         assert 0.08 < sum(looks) / len(looks) < 0.6
     # Five sigma of a thousand samples.
