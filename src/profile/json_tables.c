@@ -93,6 +93,7 @@ static const struct json_field async_list[] = {
     {"longest_blocked_file", FIELD_STRING, 0, 0, true, AT(profile, loops.longest_file)},
     {"longest_blocked_line", FIELD_U32, 0, LINENO_MAX, true, AT(profile, loops.longest_line)},
     {"longest_blocked_sec", SECONDS, AT(profile, loops.longest_sec)},
+    {"looks", COUNT, AT(profile, loops.looks)},
     {"loops", COUNT, AT(profile, loops.count)},
     {"ready_sec", SECONDS, AT(profile, loops.ready_sec)},
     {"tasks_peak", COUNT, AT(profile, loops.tasks_peak)},

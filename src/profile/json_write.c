@@ -431,6 +431,7 @@ static void put_loops(struct json_out *out, const struct profile *profile)
         json_put_key_null(out, "longest_blocked_file");
     json_put_key_int_or_null(out, "longest_blocked_line", loops->longest_line, loops->longest_line);
     json_put_key_real(out, "longest_blocked_sec", loops->longest_sec);
+    json_put_key_int(out, "looks", loops->looks);
     json_put_key_int(out, "loops", loops->count);
     json_put_key_real(out, "ready_sec", loops->ready_sec);
     json_out_key(out, "tasks");

@@ -47,6 +47,7 @@ static void add_run(struct merge *merge, const struct profile *run)
     struct profile_loops *into = &merge->out->loops;
     const struct profile_loops *from = &run->loops;
     into->count += from->count;
+    into->looks += from->looks;
     into->busy_sec += from->busy_sec;
     into->idle_sec += from->idle_sec;
     into->blocked_sec += from->blocked_sec;

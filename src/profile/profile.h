@@ -80,10 +80,10 @@ struct profile_async {
     double await_sec;           /* they waited for something that is no task, */
     double join_sec;            /* or for other tasks, whose time counts by itself, */
     double ready_sec;           /* or could run, but the loop had not come to them */
+    double half_width_sec;      /* 95 %, of the sum of these three */
+    double square_sec2;         /* its variance, while a report is made */
     double present_sec;         /* in which at least one of them waited */
     double peak;                /* so many waited at once */
-    double half_width_sec;      /* 95 %, of await_sec; 0 where all tasks were looked at */
-    double square_sec2;         /* sum of squared weights of looks, while a report is made */
     double blocked_sec;         /* a loop did nothing else, */
     double blocked_longest_sec; /* and so long at a stretch, */
     uint64_t blocked_count;     /* of which there were so many */
@@ -99,6 +99,7 @@ struct profile_crowd { /* of tasks that are not finished */
 /* All event loops, and tasks of the whole run. */
 struct profile_loops {
     uint64_t count;
+    uint64_t looks;            /* times that tasks were looked at */
     double busy_sec, idle_sec; /* a loop is idle while it polls */
     double blocked_sec;        /* of busy: had not polled for some milliseconds */
     double longest_sec;        /* the longest such stretch, */

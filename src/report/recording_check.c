@@ -50,6 +50,7 @@ static const struct header_number {
     NUMBER(memory.reserved_bytes, 0, WIRE_BYTES_MAX),
     NUMBER(memory.foot_stride, 1, WIRE_STRIDE_MAX),
     NUMBER(memory.calls, 0, WIRE_COUNT_MAX),
+    NUMBER(async.passes, 0, WIRE_COUNT_MAX),
     NUMBER(async.looks, 0, WIRE_COUNT_MAX),
     NUMBER(async.rejected, 0, WIRE_COUNT_MAX),
 };

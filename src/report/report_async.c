@@ -23,14 +23,14 @@ static double sec_of(uint64_t us)
 
 static struct profile_async async_of(const struct recording_await *await)
 {
-    double sec = sec_of(await->us);
+    double sec = sec_of(await->us), square_sec2 = await->square_us2 / 1e12;
     switch (await->kind) {
     case WIRE_AWAIT_WAITS:
-        return (struct profile_async){.await_sec = sec, .square_sec2 = await->square_us2 / 1e12};
+        return (struct profile_async){.await_sec = sec, .square_sec2 = square_sec2};
     case WIRE_AWAIT_TASKS:
-        return (struct profile_async){.join_sec = sec};
+        return (struct profile_async){.join_sec = sec, .square_sec2 = square_sec2};
     case WIRE_AWAIT_READY:
-        return (struct profile_async){.ready_sec = sec};
+        return (struct profile_async){.ready_sec = sec, .square_sec2 = square_sec2};
     case WIRE_AWAIT_BLOCKS:
         return (struct profile_async){.blocked_sec = sec, .blocked_count = await->count};
     default:
@@ -174,6 +174,7 @@ void report_async_add(struct report *report, const struct recording *recording,
     add_names(report, recording, ids->place_of);
     report_crowd_add(&report->async.crowd, recording);
     loops->count += atomic_load(&header->loops);
+    loops->looks += atomic_load(&header->passes);
     loops->busy_sec += sec_of(atomic_load(&header->busy_us));
     loops->idle_sec += sec_of(atomic_load(&header->idle_us));
     loops->blocked_sec += sec_of(atomic_load(&header->blocked_us));
@@ -189,9 +190,18 @@ void report_async_add(struct report *report, const struct recording *recording,
 
 /* ---- the whole ---- */
 
+/*
+ * Wilson's interval, its upper half, for a sum of looks that weigh `each_sec`: with few of them
+ * more is missing, possibly, than the root of their number says.  One look alone may be all that
+ * was seen of five.
+ */
 static void set_half_width(struct profile_async *async)
 {
-    async->half_width_sec = 1.96 * sqrt(async->square_sec2);
+    const double z = 1.96;
+    double sec = async->await_sec + async->join_sec + async->ready_sec;
+    double each_sec = sec > 0 ? async->square_sec2 / sec : 0;
+    async->half_width_sec =
+        z * z / 2 * each_sec + z * sqrt(async->square_sec2 + z * z / 4 * each_sec * each_sec);
 }
 
 void report_async_finish(struct report *report)

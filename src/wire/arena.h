@@ -48,7 +48,7 @@
 
 #define WIRE_ARENA_MAGIC UINT64_C(0x6e6572616c616373) /* "scalaren" */
 enum {
-    WIRE_ARENA_VERSION = 4,
+    WIRE_ARENA_VERSION = 5,
     WIRE_HEADER_BYTES = 8192,
     WIRE_SECTIONS_MAX = 32,
     WIRE_LOSSES_MAX = 32,
@@ -183,6 +183,7 @@ struct wire_async {
     _Atomic uint64_t longest_us;                   /* that one was blocked at a stretch, */
     _Atomic uint32_t longest_node;                 /* and where most of it was spent; 0: unknown */
     _Atomic uint32_t tasks_peak;                   /* unfinished ones at once */
+    _Atomic uint64_t passes;                       /* in which tasks were looked at */
     _Atomic uint64_t looks, rejected; /* at a task; those that changed while looked at */
     _Atomic uint64_t look_ns;         /* what they cost, of sampler_cpu_ns */
 };
@@ -331,11 +332,10 @@ enum wire_await_kind {
 struct wire_await {
     _Atomic uint32_t kind; /* enum wire_await_kind, stored last */
     uint32_t node;
-    _Atomic uint64_t count;   /* looks at tasks; of BLOCKS: stretches */
-    _Atomic uint64_t us;      /* horizon: six years of 100,000 tasks */
-    _Atomic uint64_t busy_us; /* of WAITS: while the loop ran something else */
-    _Atomic double
-        square_us2; /* sum of squared weights of looks; 0 where all tasks were looked at */
+    _Atomic uint64_t count;    /* looks at tasks; of BLOCKS: stretches */
+    _Atomic uint64_t us;       /* horizon: six years of 100,000 tasks */
+    _Atomic uint64_t busy_us;  /* of WAITS: while the loop ran something else */
+    _Atomic double square_us2; /* variance of `us` */
     uint64_t reserved;
 };
 _Static_assert(sizeof(struct wire_await) == 48, "wire_await");

@@ -5,6 +5,7 @@ The programs are in programs_async/: they time what they wait for (timing.py) an
 """
 
 import functools
+import math
 import os
 import shutil
 import subprocess
@@ -22,12 +23,6 @@ PROGRAMS = Path(__file__).resolve().parent / "programs_async"
 SECONDS = ["async_await_sec", "async_join_sec", "async_ready_sec", "async_blocked_sec"]
 SUMS = SECONDS + ["async_half_width_sec", "async_blocked_count", "n_async_await_percent"]
 MOSTS = ["async_blocked_longest_sec", "n_async_concurrency_mean", "n_async_concurrency_peak"]
-
-# Between two looks at the tasks, if somebody runs, where waking up costs a tenth of a millisecond, twice
-# for a look, as on a busy virtual machine: beside an event loop the sampler may use one part in 150 of a
-# processor.  Elsewhere it is 10 ms.  With nobody running, looks are further apart, but then nothing
-# changes either.
-PASS_SEC = 0.03
 
 
 def together(lines):
@@ -64,6 +59,11 @@ class Run(truth.Run):
         """All lines of all files, as if they were one."""
         return together(self.lines())
 
+    def pass_sec(self):
+        """Between two looks at the tasks, on average."""
+        figures = self.profile["async"]
+        return (figures["busy_sec"] + figures["idle_sec"]) / figures["looks"]
+
     def await_stacks(self):
         """Stacks of tasks that wait, as names from outermost to innermost."""
         names = ([frame["display_name"] for frame in frames] for frames, _ in self.profile["combined_stacks"])
@@ -75,26 +75,23 @@ def marks(name):
     return list(dict.fromkeys(truth.MARK.findall((PROGRAMS / name).read_text())))
 
 
-def assert_near(run, mark, tolerance):
-    """The line was suspended for as long as the program says, give or take a share of that."""
-    measured, true = suspended(run.marked[mark]), run.section(mark)["seconds"]
-    assert measured == pytest.approx(true, rel=tolerance), "%s: %.3f of %.3f s" % (mark, measured, true)
+def chance(run, tasks):
+    """The 95 % interval, its half, of a time that is known by looks alone which find so many tasks there or not: two
+    standard errors, if they are there half of the time, all or none; twice, since looks are further apart at times."""
+    return 4 * 0.5 * max(tasks, 1) * run.pass_sec() * math.sqrt(run.profile["async"]["looks"])
 
 
-def edges(wall):
-    """How far a line may be off that waits for most of the program's time, as a share of it: looks
-    may be early or late at the beginning and at the end."""
-    return 4 * PASS_SEC / wall + 0.02
-
-
-def assert_bursty(run, mark, tasks=1, wall=None):
-    """It waits for a part of the time only, in turns that are short: every look may find it or not.
-    Several tasks may well do so together."""
-    wall = wall or run.truth["wall"]
-    seconds = run.section(mark)["seconds"]
-    slack = 4 * truth.standard_error(seconds / (tasks * wall), wall / PASS_SEC) * tasks * wall
-    measured = suspended(run.marked[mark])
-    assert measured == pytest.approx(seconds, abs=slack), "%s: %.3f of %.3f s" % (mark, measured, seconds)
+def assert_near(run, *marks, widest=None):
+    """Lines were suspended for as long as the program says, together: to a percent, and to twice what the profile says
+    of itself, which chance goes beyond once in 10,000 times.  That is no wider than looks make it, or than this part of
+    the time, if looks do not find all tasks."""
+    entries = [run.marked[mark] for mark in marks]
+    measured, true = sum(map(suspended, entries)), sum(run.section(mark)["seconds"] for mark in marks)
+    half = math.hypot(*(entry["async_half_width_sec"] for entry in entries))
+    what = "%s: %.3f of %.3f s, give or take %.3f" % (", ".join(marks), measured, true, half)
+    assert measured == pytest.approx(true, abs=2 * half + 0.01 * true), what
+    tasks = sum(entry["n_async_concurrency_peak"] for entry in entries)
+    assert half <= (widest * true if widest else chance(run, tasks)), what
 
 
 def assert_blocked(run, mark):

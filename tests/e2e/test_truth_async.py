@@ -1,8 +1,7 @@
 """Tasks wait, and loops are blocked, on the lines and for the times that the program measured.
 
-What a task waits for is compared with the time between two clock reads around its await.  All tasks
-are looked at in every pass where there are not thousands of them, so lines that wait most of the
-time are right to a few percent; for others the tolerance follows from the number of passes.
+What a task waits for is compared with the time between two clock reads around its await.  How far off a
+line may be, the profile says itself; what it may say is bounded by how often it looked.
 """
 
 import re
@@ -11,7 +10,7 @@ import pytest
 
 import awaits
 import truth
-from awaits import assert_blocked, assert_bursty, assert_near, suspended
+from awaits import assert_blocked, assert_near, suspended
 from conftest import SOME_PYTHONS, version_of
 
 few_pythons = pytest.mark.parametrize("python", SOME_PYTHONS, ids=version_of, scope="module")
@@ -41,13 +40,8 @@ def blocking(scalene, request):
 def assert_right_lines(run):
     """Every shape waits at its innermost line, for its time, and nobody waits anywhere else."""
     assert sorted(run.truth["sections"]) == sorted(mark for mark in run.marked if suspended(run.marked[mark]))
-    wrong = {
-        mark: (suspended(run.marked[mark]), section["seconds"])
-        for mark, section in run.truth["sections"].items()
-        # Every one begins and ends once, between two passes, which nothing hurries here.
-        if abs(suspended(run.marked[mark]) - section["seconds"]) > 0.15 * section["seconds"]
-    }
-    assert wrong == {}
+    for mark in run.truth["sections"]:
+        assert_near(run, mark)
     # Tasks that are made and not begun do not wait, but are ready.
     elsewhere = awaits.together([line for line in run.lines() if not truth.MARK.search(line["line"])])
     assert elsewhere["async_await_sec"] + elsewhere["async_join_sec"] < 0.05
@@ -103,21 +97,21 @@ def test_shapes_in_debug_mode(scalene, python, flags, env):
 
 @pytest.mark.parametrize("mark", STEADY)
 def test_steady_line(mix, mark):
-    assert_near(mix, mark, 0.03)
+    assert_near(mix, mark)
     assert mix.marked[mark]["async_join_sec"] == 0
 
 
 def test_bursty_line(mix):
-    assert_bursty(mix, "breather")
+    assert_near(mix, "breather")
 
 
 def test_lines_that_wait_for_tasks(mix):
     joins = ["fan_join", "all"]
     if mix.truth["has_groups"]:
         joins.append("group_join")
-        assert_near(mix, "group", 0.03)
+        assert_near(mix, "group")
     for mark in joins:
-        assert_near(mix, mark, 0.05)
+        assert_near(mix, mark)
         assert mix.marked[mark]["async_await_sec"] == 0
 
 
@@ -126,7 +120,7 @@ def test_wait_for(mix):
     entry = mix.marked["timed_out"]
     assert entry["async_await_sec"] == 0
     if entry["async_join_sec"]:
-        assert_near(mix, "timed_out", 0.05)
+        assert_near(mix, "timed_out")
 
 
 def test_computing_is_no_waiting(mix):
@@ -162,9 +156,10 @@ def test_loop(mix):
     # Its main task, nine coroutines, five that are fast, a fan or two, and some that come and go.
     least = 1 + 9 + 5 + 10 + 11 * mix.truth["has_groups"]
     assert least <= figures["tasks_peak"] <= 1.15 * (least + 4)
-    crowd = [count for _, count in figures["tasks"]]
-    assert max(crowd) <= figures["tasks_peak"]
-    assert sorted(crowd)[len(crowd) // 2] == pytest.approx(figures["tasks_peak"], abs=4)
+    crowd = figures["tasks"]
+    assert max(count for _, count in crowd) <= figures["tasks_peak"]
+    full = sum(until - at for (at, count), (until, _) in zip(crowd, crowd[1:]) if count >= figures["tasks_peak"] - 4)
+    assert full >= 0.9 * mix.section("all")["seconds"]
 
 
 def test_profile_says_that_tasks_were_followed(mix):
@@ -176,7 +171,7 @@ def test_loop_that_is_never_idle(scalene, python):
     run = awaits.run(scalene, python, "ready.py")
     entry = run.marked["turn"]
     # Two of three tasks wait at any time, whatever the moment of the look.
-    assert_near(run, "turn", awaits.edges(run.truth["wall"]))
+    assert_near(run, "turn")
     assert entry["async_ready_sec"] >= 0.98 * suspended(entry)
     assert suspended(run.marked["cpu"]) == 0
     assert run.profile["async"]["idle_sec"] <= 0.03 * run.truth["wall"]
@@ -220,25 +215,23 @@ def test_two_loops(scalene, python):
     for mark in ("free", "steady", "blocked_wait"):
         assert run.marked[mark]["async_blocked_sec"] <= 0.05, mark
     for mark in ("free", "steady"):
-        assert_near(run, mark, awaits.edges(run.truth["wall"]))
-    assert_bursty(run, "blocked_wait")
+        assert_near(run, mark)
+    assert_near(run, "blocked_wait")
 
 
 BIG, SINGLE = ["connection", "database"], ["once", "often", "producer", "consumer"]
 
 
-def assert_many(run, count, rare):
-    """Not all tasks are looked at in a pass, but all in a round of many: lines with few of them are known by the
-    number of rounds, and a task that is alone on its line to what the profile says of it."""
+def assert_many(run, count):
+    """Not all tasks are looked at in a pass, but all in a round of many, of which there may be few: one that is alone
+    on its line is seen a few times."""
     for mark in BIG:
-        assert_near(run, mark, 0.05)
-    assert_near(run, "rare", rare)
+        assert_near(run, mark, widest=0.1)
+    assert_near(run, "rare", widest=1)
+    assert_near(run, *SINGLE, widest=2)
     for mark in SINGLE:
-        entry, true = run.marked[mark], run.section(mark)["seconds"]
-        assert suspended(entry) == pytest.approx(true, abs=entry["async_half_width_sec"] + 0.05 * true)
-        assert entry["n_async_concurrency_peak"] <= 2
-    measured = sum(suspended(run.marked[mark]) for mark in SINGLE)
-    assert measured == pytest.approx(sum(run.section(mark)["seconds"] for mark in SINGLE), rel=2 * rare)
+        assert_near(run, mark, widest=6)
+        assert run.marked[mark]["n_async_concurrency_peak"] <= 2
     assert run.profile["async"]["tasks_peak"] == pytest.approx(count, rel=0.15)
     connection = run.marked["connection"]
     assert connection["n_async_concurrency_peak"] == pytest.approx(0.9 * count, rel=0.15)
@@ -249,21 +242,20 @@ def assert_many(run, count, rare):
 
 @few_pythons
 def test_10000_tasks(scalene, python):
-    assert_many(awaits.run(scalene, python, "many.py", "10000", "10"), 10000, 0.25)
+    assert_many(awaits.run(scalene, python, "many.py", "10000", "10"), 10000)
 
 
 def test_500_tasks(scalene, newest_python):
     """Too many for one pass, perhaps, but not for a few."""
-    assert_many(awaits.run(scalene, newest_python, "many.py", "500", "3"), 500, 0.1)
+    assert_many(awaits.run(scalene, newest_python, "many.py", "500", "3"), 500)
 
 
 @few_pythons
 def test_protocol(scalene, python):
     """Ten clients that wait for a server in the same loop, which waits for them by turns."""
     run = awaits.run(scalene, python, "protocol.py")
-    wall = run.section("all")["seconds"]
     for mark in ("request", "lookup", "reply", "think"):
-        assert_bursty(run, mark, tasks=10, wall=wall)
+        assert_near(run, mark)
     # Nobody waits for a message's second part, nor for room to write.
     hot = sum(suspended(run.marked[mark]) for mark in run.marked)
     assert hot >= 0.98 * suspended(run.whole())

@@ -50,8 +50,7 @@ def test_end_of_other_pythons(scalene, python, kind):
 def test_loops_restarted(scalene, python):
     run = awaits.launch(scalene, python, "restarts.py")
     for mark in ("new_loop", "same_loop"):
-        # 15 times six passes, early or late by half a pass at either end.
-        assert_near(run, mark, 0.15)
+        assert_near(run, mark)
         assert run.marked[mark]["n_async_concurrency_peak"] == 10
     # The next one may be in the memory of the one before.
     assert 1 <= run.profile["async"]["loops"] <= 16
@@ -63,7 +62,7 @@ def test_fork_with_a_running_loop(scalene, python):
     """In the child the parent's tasks are there, too, but nobody runs them: they do not wait."""
     run = awaits.launch(scalene, python, "forks.py", flags=["-W", "ignore"])
     for mark in ("parent", "child"):
-        assert_near(run, mark, 0.1)
+        assert_near(run, mark)
         assert run.marked[mark]["n_async_concurrency_peak"] == 10
     assert run.profile["async"]["loops"] == 2
 
@@ -77,7 +76,7 @@ def test_no_async(scalene, newest_python):
 def test_async_without_memory(scalene, newest_python):
     """The agent that leaves the allocator alone follows tasks, too."""
     run = awaits.launch(scalene, newest_python, "mix.py", "asyncio", "1", options=["--cpu-only"])
-    assert_near(run, "fan", awaits.edges(run.truth["wall"]))
+    assert_near(run, "fan")
 
 
 @pytest.mark.parametrize("kind", ["epoll", "generators", "by_hand", "not_run"])

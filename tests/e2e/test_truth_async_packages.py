@@ -1,12 +1,12 @@
 """Tasks under other loops and frameworks than asyncio's own, and in programs of the kind people run.
 
-On each interpreter that has the package.  The tolerances are those of test_truth_async.py.
+On each interpreter that has the package.
 """
 
 import pytest
 
 import awaits
-from awaits import assert_blocked, assert_bursty, assert_near, suspended
+from awaits import assert_blocked, assert_near, suspended
 from conftest import with_packages
 
 STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "generator"]
@@ -16,8 +16,8 @@ STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "generator"]
 def test_uvloop(scalene, package_python):
     run = awaits.run(scalene, package_python, "mix.py", "uvloop", "3")
     for mark in STEADY + ["cancelled", "canceller", "hang"]:
-        assert_near(run, mark, awaits.edges(run.truth["wall"]))
-    assert_bursty(run, "breather")
+        assert_near(run, mark)
+    assert_near(run, "breather")
     assert suspended(run.marked["cpu"]) == 0
     assert run.marked["fan_join"]["async_join_sec"] > 0
     assert run.profile["async"]["loops"] == 1
@@ -36,8 +36,8 @@ def test_trio(scalene, package_python):
     run = awaits.run(scalene, package_python, "trio_mix.py")
     # What a task of trio's waits for at the end of a nursery are tasks, too.
     for mark in STEADY + ["timed_out", "event", "setter", "fan_join", "all"]:
-        assert_near(run, mark, awaits.edges(run.truth["wall"]))
-    assert_bursty(run, "breather")
+        assert_near(run, mark)
+    assert_near(run, "breather")
     assert suspended(run.marked["cpu"]) == 0
     assert run.marked["fan"]["n_async_concurrency_peak"] == 10
     assert all(name.endswith("fan_child") for name in run.marked["fan"]["async_task_names"])
@@ -49,7 +49,7 @@ def test_trio(scalene, package_python):
 def test_anyio(scalene, package_python, backend):
     run = awaits.run(scalene, package_python, "anyio_mix.py", backend)
     for mark in run.truth["sections"]:
-        assert_near(run, mark, awaits.edges(run.truth["wall"]))
+        assert_near(run, mark)
     assert run.marked["fan"]["n_async_concurrency_peak"] == 10
 
 
@@ -62,10 +62,9 @@ def assert_hottest(run, *marks):
 @with_packages("aiohttp")
 def test_aiohttp(scalene, package_python):
     run = awaits.run(scalene, package_python, "web_aiohttp.py")
-    wall = run.section("all")["seconds"]
     assert_hottest(run, "get", "database", "cache")
     for mark in ("database", "cache"):
-        assert_bursty(run, mark, tasks=10, wall=wall)
+        assert_near(run, mark)
     # Its own code runs for a part of what the program measured.
     assert 0.8 <= suspended(run.marked["get"]) / run.section("get")["seconds"] <= 1.05
 
@@ -74,12 +73,11 @@ def test_aiohttp(scalene, package_python):
 def test_fastapi(scalene, package_python):
     run = awaits.run(scalene, package_python, "web_fastapi.py")
     client = awaits.Run(awaits.PROGRAMS / "web_client.py", run.stdout, run.profile)
-    wall = run.section("all")["seconds"]
     assert_hottest(run, "database")
     for mark in ("database", "cache"):
-        assert_bursty(run, mark, tasks=10, wall=wall)
+        assert_near(run, mark)
     # A second in which the process starts, in turns of the loop that nobody else asks for.
-    assert_near(run, "load", 0.06)
+    assert_near(run, "load")
     assert_hottest(client, "get")
     assert 0.8 <= suspended(client.marked["get"]) / run.section("get")["seconds"] <= 1.05
     # uvicorn's own task sleeps in uvicorn's own code: it is nobody's line.

@@ -3,7 +3,7 @@
 import pytest
 
 import awaits
-from awaits import assert_bursty, assert_near, suspended
+from awaits import assert_near, suspended
 from conftest import with_packages
 
 STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "event", "setter", "killed", "killer"]
@@ -13,8 +13,8 @@ STEADY = ["fast", "slow", "fan", "nested", "producer", "consumer", "event", "set
 def test_gevent(scalene, package_python):
     run = awaits.run(scalene, package_python, "gevent_mix.py")
     for mark in STEADY:
-        assert_near(run, mark, awaits.edges(run.truth["wall"]))
-    assert_bursty(run, "breather")
+        assert_near(run, mark)
+    assert_near(run, "breather")
     assert run.marked["fan"]["n_async_concurrency_peak"] == 10
 
 
@@ -29,8 +29,8 @@ def test_hubs_in_two_threads(scalene, package_python):
     for mark in ("free", "blocked_wait", "callback"):
         # A hub is known from its first poll on, which comes after the first nap.
         seconds, first = run.section(mark)["seconds"], 0.06 * run.section(mark)["times"]
-        assert seconds - first <= suspended(run.marked[mark]) + awaits.edges(run.truth["wall"]) * seconds
-        assert suspended(run.marked[mark]) <= (1 + awaits.edges(run.truth["wall"])) * seconds
+        slack = 2 * run.marked[mark]["async_half_width_sec"] + 0.01 * seconds
+        assert seconds - first - slack <= suspended(run.marked[mark]) <= seconds + slack, mark
     assert run.profile["async"]["loops"] == 3
 
 

@@ -171,7 +171,10 @@ static void kinds_go_to_the_innermost_traced_line(void **state)
     arena_make_await(make, gathers, WIRE_AWAIT_TASKS, 9, 900000);
     arena_make_await(make, works, WIRE_AWAIT_BLOCKS, 3, 70000);
     arena_make_await(make, foreign, WIRE_AWAIT_WAITS, 10, 1000000);
-    ((struct wire_await *)(void *)make->sections[WIRE_AWAIT].data)[1].square_us2 = 1e10;
+    struct wire_await *awaits = (void *)make->sections[WIRE_AWAIT].data;
+    awaits[1].square_us2 = 0.64e10; /* the two of one line, together 0.1 seconds squared */
+    awaits[2].square_us2 = 0.36e10;
+    awaits[3].square_us2 = 0.81e12; /* one look, it might be */
     uint32_t place = arena_make_place(make, program.fetch, 5, 750000, 6, 0);
     arena_make_name(make, place, "zoe", 0);
     arena_make_name(make, place, NULL, 12);
@@ -184,7 +187,8 @@ static void kinds_go_to_the_innermost_traced_line(void **state)
                                              .blocked_us = 70000,
                                              .longest_us = 40000,
                                              .longest_node = works,
-                                             .tasks_peak = 8};
+                                             .tasks_peak = 8,
+                                             .passes = 30};
     put(&program);
     build(&profile);
     assert_false(profile.empty);
@@ -193,7 +197,9 @@ static void kinds_go_to_the_innermost_traced_line(void **state)
     close_to(async->await_sec, 3);
     close_to(async->ready_sec, 0.5);
     close_to(async->join_sec, 0);
-    close_to(async->half_width_sec, 1.96 * 0.1);
+    double each_sec = 0.01 / 3.5;
+    close_to(async->half_width_sec,
+             1.96 * 1.96 / 2 * each_sec + 1.96 * hypot(0.1, 1.96 / 2 * each_sec));
     close_to(profile_concurrency(async), 4);
     close_to(async->peak, 6);
     close_to(profile_await_percent(&profile, async), 75);
@@ -205,6 +211,8 @@ static void kinds_go_to_the_innermost_traced_line(void **state)
     close_to(profile_concurrency(&fetch->async), 4);
     assert_int_equal(fetch->async.name_count, 2);
     close_to(line_at(&profile, 11)->async.join_sec, 0.9);
+    /* 5.66 times 0.9 is Wilson's limit for one sighting. */
+    assert_in_range(1000 * line_at(&profile, 11)->async.half_width_sec, 4190, 4200);
     const struct profile_async *blocks = &line_at(&profile, 12)->async;
     close_to(blocks->blocked_sec, 0.07);
     close_to(blocks->blocked_longest_sec, 0.04);
@@ -213,6 +221,7 @@ static void kinds_go_to_the_innermost_traced_line(void **state)
 
     const struct profile_loops *loops = &profile.loops;
     assert_int_equal(loops->count, 2);
+    assert_int_equal(loops->looks, 30);
     close_to(loops->idle_sec, 0.6);
     close_to(loops->busy_sec, 0.3);
     close_to(loops->blocked_sec, 0.07);

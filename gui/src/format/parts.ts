@@ -102,6 +102,7 @@ export interface AsyncTotal {
   longest_blocked_file: string | null;
   longest_blocked_line: number | null;
   longest_blocked_sec: number;
+  looks: number;
   loops: number;
   ready_sec: number;
   /** [seconds after the program's start, unfinished tasks] */

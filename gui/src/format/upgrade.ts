@@ -162,6 +162,7 @@ function asyncTotal(root: Loose): AsyncTotal {
     longest_blocked_file: maybe(total.longest_blocked_file, text),
     longest_blocked_line: maybe(total.longest_blocked_line, amount),
     longest_blocked_sec: amount(total.longest_blocked_sec),
+    looks: amount(total.looks),
     loops: amount(total.loops),
     ready_sec: amount(total.ready_sec),
     tasks: points(total.tasks),

@@ -25,8 +25,9 @@ uint32_t awaits_see(uint32_t node, enum wire_await_kind kind, bool is_loop_busy)
 bool awaits_wants_name(uint32_t place);
 void awaits_name(uint32_t place, uintptr_t text, uint64_t number);
 
-/* Each sighting since the last call stands for so much time of a task; is_exact: all were seen. */
-void awaits_weigh(double each_us, bool is_exact);
+/* Each sighting since the last call stands for `scale` tasks, which all did the same for so long.
+ */
+void awaits_weigh(double since_us, double scale);
 /* Peaks, within a round: each task that was seen in it stands for so many.  Of places with few of
  * them that says little: theirs are known when the round ends.  Then each may stand for less than
  * one, where tasks came and went meanwhile. */
@@ -47,8 +48,8 @@ struct awaits_stretch {
 
 /* It goes on for `ns` at this stack of the loop's thread. */
 void awaits_block(struct awaits_stretch *stretch, uint32_t node, uint64_t ns);
-/* The same of stretches that were not seen. */
-void awaits_block_more(uint32_t node, uint64_t ns);
+/* The same of some whole stretches that were not seen. */
+void awaits_block_more(uint32_t node, uint64_t ns, uint64_t stretches);
 
 /* What a frame below the innermost traced one says of the wait. */
 enum awaits_frame { AWAITS_PLAIN, AWAITS_FOR_TASKS, AWAITS_HIDDEN };

@@ -299,14 +299,15 @@ static void finish(struct loop *loop, const struct loop_stretch *stretch)
         if (stretch->end_ns > loop->open_ns) {
             loop->blocked_ns += stretch->end_ns - loop->open_ns;
             loop->unplaced_ns += is_short ? stretch->end_ns - loop->open_ns : 0;
+            loop->unplaced += is_short;
             loop->open_ns = stretch->end_ns;
         }
         return;
     }
     charge(loop, stretch->turn, stretch->begin_ns, stretch->end_ns, node);
     if (is_short) {
-        awaits_block_more(node, loop->unplaced_ns);
-        loop->unplaced_ns = 0;
+        awaits_block_more(node, loop->unplaced_ns, loop->unplaced);
+        loop->unplaced_ns = loop->unplaced = 0;
     }
 }
 

@@ -55,9 +55,9 @@ struct loop {
     uint64_t open_ns;   /* up to this moment, */
     uint32_t open_node; /* last seen here; 0: nowhere yet */
     struct awaits_stretch open;
-    uint64_t unplaced_ns; /* of short stretches that nobody saw */
-    uint32_t suspended;   /* gevent's: greenlets when last looked at (visits.c), */
-    bool was_polling;     /* none being left to run then */
+    uint64_t unplaced_ns, unplaced; /* of short stretches that nobody saw; how many of them */
+    uint32_t suspended;             /* gevent's: greenlets when last looked at (visits.c), */
+    bool was_polling;               /* none being left to run then */
 };
 
 void loops_init(void); /* in the constructor */

@@ -422,7 +422,8 @@ void visits_pass(uint64_t now_ns, uint64_t since_ns)
         unseen_ns = used ? unseen_ns + since_ns : 0;
     } else {
         double scale = is_exact ? 1 : scale_of(used, visit.found);
-        awaits_weigh((double)(since_ns + unseen_ns) / 1000 * scale, is_exact);
+        awaits_weigh((double)(since_ns + unseen_ns) / 1000, scale);
+        atomic_fetch_add(&header->passes, 1);
         unseen_ns = 0;
         raise_peak((double)visit.tasks * scale);
         note_crowd(&visit, scale, now_ns);

@@ -83,27 +83,84 @@ static void test_weights(void **state)
         awaits_see(node, WIRE_AWAIT_WAITS, i == 0);
     awaits_see(node, WIRE_AWAIT_READY, true);
     awaits_see(other, WIRE_AWAIT_TASKS, true);
-    awaits_weigh(1000, true);
+    awaits_weigh(1000, 1);
     const struct wire_await *waits = await_of(node, WIRE_AWAIT_WAITS);
     assert_int_equal(waits->count, 3);
     assert_int_equal(waits->us, 3000);
     assert_int_equal(waits->busy_us, 1000);
-    assert_true(waits->square_us2 == 0);
     assert_int_equal(await_of(node, WIRE_AWAIT_READY)->us, 1000);
     assert_int_equal(await_of(node, WIRE_AWAIT_READY)->busy_us, 0);
     assert_int_equal(await_of(other, WIRE_AWAIT_TASKS)->us, 1000);
     assert_int_equal(await_of(other, WIRE_AWAIT_TASKS)->busy_us, 0);
     /* Each pass by itself. */
-    awaits_weigh(1000, true);
+    awaits_weigh(1000, 1);
     assert_int_equal(waits->us, 3000);
+    awaits_see(node, WIRE_AWAIT_WAITS, true);
     awaits_see(node, WIRE_AWAIT_WAITS, false);
-    awaits_see(node, WIRE_AWAIT_WAITS, false);
-    awaits_weigh(500, false);
+    awaits_weigh(250, 2);
     assert_int_equal(waits->count, 5);
     assert_int_equal(waits->us, 4000);
-    assert_int_equal(waits->busy_us, 1000);
-    assert_true(waits->square_us2 == 2 * 500. * 500.);
+    assert_int_equal(waits->busy_us, 1500);
     assert_int_equal(used(WIRE_AWAIT), 3);
+}
+
+static void see_tasks(uint32_t node, unsigned tasks)
+{
+    for (unsigned i = 0; i < tasks; i++)
+        awaits_see(node, WIRE_AWAIT_WAITS, false);
+}
+
+/* Tasks that come and go between two looks may have done so at any time in between: those that
+ * stay are known. */
+static void test_variance(void **state)
+{
+    faults_install(state);
+    uint32_t node = below(0, user, 4), other = below(0, user, 8);
+    see_tasks(node, 3);
+    awaits_weigh(1000, 1);
+    const struct wire_await *waits = await_of(node, WIRE_AWAIT_WAITS);
+    double expected = 3000. * 3000 / 2, end = expected;
+    assert_true(waits->square_us2 == expected + end);
+    for (int i = 0; i < 100; i++) {
+        see_tasks(node, 3);
+        see_tasks(other, i % 2); /* as by chance: half of the time */
+        awaits_weigh(1000, 1);
+    }
+    assert_true(waits->square_us2 == expected + end);
+    const struct wire_await *turns = await_of(other, WIRE_AWAIT_WAITS);
+    assert_true(turns->square_us2 == (99 + 1) * 1000. * 1000 / 2);
+    see_tasks(node, 2); /* of which each stands for two */
+    awaits_weigh(500, 2);
+    expected += 500. * 500 / 2;
+    end = 2000. * 2000 / 2;
+    assert_true(waits->square_us2 == expected + end);
+    awaits_weigh(2000, 1); /* they are gone, once */
+    awaits_weigh(2000, 1);
+    expected += 8000. * 8000 / 2;
+    assert_true(waits->square_us2 == expected);
+    see_tasks(node, 1);
+    awaits_weigh(10, 1);
+    assert_true(waits->square_us2 == expected + 10. * 10 / 2 + 10. * 10 / 2);
+}
+
+/* Where a pass sees every other task, a round of two sees that they stay; and what is known from
+ * passes is not known from a round that takes long. */
+static void test_variance_of_rounds(void **state)
+{
+    faults_install(state);
+    uint32_t one = below(0, user, 4), many = below(0, user, 8);
+    for (int i = 0; i < 100; i++) {
+        see_tasks(one, 1);
+        see_tasks(many, 5);
+        awaits_weigh(10, 2);
+        see_tasks(many, 5);
+        awaits_weigh(10, 2);
+        awaits_end_round(20, 1);
+    }
+    assert_int_equal(await_of(one, WIRE_AWAIT_WAITS)->us, 2000);
+    assert_true(await_of(one, WIRE_AWAIT_WAITS)->square_us2 == 20. * 20);
+    assert_int_equal(await_of(many, WIRE_AWAIT_WAITS)->us, 20000);
+    assert_true(await_of(many, WIRE_AWAIT_WAITS)->square_us2 == 100. * 100);
 }
 
 /* Parts of a microsecond do not add up to an error. */
@@ -113,7 +170,7 @@ static void test_parts(void **state)
     uint32_t node = below(0, user, 4);
     for (int i = 0; i < 1000; i++) {
         awaits_see(node, WIRE_AWAIT_WAITS, true);
-        awaits_weigh(10 + (i & 1 ? 0.75 : 0.25), true);
+        awaits_weigh(10 + (i & 1 ? 0.75 : 0.25), 1);
     }
     assert_int_equal(await_of(node, WIRE_AWAIT_WAITS)->us, 10500);
     assert_int_equal(await_of(node, WIRE_AWAIT_WAITS)->busy_us, 10500);
@@ -131,9 +188,10 @@ static void test_blocks(void **state)
     assert_int_equal(await_of(deeper, WIRE_AWAIT_BLOCKS)->us, 10000);
     assert_int_equal(await_of(deeper, WIRE_AWAIT_BLOCKS)->count, 1);
     assert_int_equal(await_of(node, WIRE_AWAIT_BLOCKS)->us, 6000);
-    awaits_block_more(node, 5 * MS);
+    awaits_block_more(node, 5 * MS, 1);
+    awaits_block_more(node, 0, 0);
     assert_int_equal(await_of(node, WIRE_AWAIT_BLOCKS)->us, 11000);
-    assert_int_equal(await_of(node, WIRE_AWAIT_BLOCKS)->count, 1);
+    assert_int_equal(await_of(node, WIRE_AWAIT_BLOCKS)->count, 2);
     assert_int_equal(used(WIRE_PLACE), 1); /* the same line of the user's */
     assert_int_equal(place_of(1)->longest_us, 10000);
     assert_int_equal(place_of(1)->at, 4);
@@ -366,7 +424,7 @@ static void test_full(void **state)
         uint32_t place = awaits_see(below(0, user, 2 * i), WIRE_AWAIT_WAITS, false);
         assert_true(i < WIRE_PLACES_MAX - MORE ? place : i < WIRE_PLACES_MAX || !place);
     }
-    awaits_weigh(10, true);
+    awaits_weigh(10, 1);
     awaits_end_round(10, 1);
     uint64_t count = 0;
     for (uint32_t id = 1; id <= used(WIRE_AWAIT); id++) {
@@ -395,11 +453,11 @@ static void test_in_child(void **state)
     assert_true(fixture_open(&agent.arena));
     tables_reset(&agent.tables);
     awaits_in_child(true);
-    awaits_weigh(1000, true); /* of what the parent saw nothing is left */
+    awaits_weigh(1000, 1); /* of what the parent saw nothing is left */
     awaits_end_round(1000, 1);
     assert_int_equal(used(WIRE_AWAIT), 0);
     uint32_t place = awaits_see(below(0, other_user, 8), WIRE_AWAIT_WAITS, false);
-    awaits_weigh(10, true);
+    awaits_weigh(10, 1);
     awaits_end_round(10, 1);
     assert_int_equal(place, 1);
     assert_int_equal(place_of(1)->peak, 1);
@@ -411,12 +469,20 @@ static void test_in_child(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_weights),    CASE(test_parts),
-        CASE(test_blocks),     CASE(test_stretch_parts),
-        CASE(test_places),     CASE(test_peak_of_a_part),
-        CASE(test_names),      CASE(test_long_and_wide_names),
-        CASE(test_many_names), CASE(test_known_names),
-        CASE(test_judge),      CASE(test_full),
+        CASE(test_weights),
+        CASE(test_variance),
+        CASE(test_variance_of_rounds),
+        CASE(test_parts),
+        CASE(test_blocks),
+        CASE(test_stretch_parts),
+        CASE(test_places),
+        CASE(test_peak_of_a_part),
+        CASE(test_names),
+        CASE(test_long_and_wide_names),
+        CASE(test_many_names),
+        CASE(test_known_names),
+        CASE(test_judge),
+        CASE(test_full),
         CASE(test_in_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
