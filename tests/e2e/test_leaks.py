@@ -54,12 +54,17 @@ def test_the_leak_is_found_and_nothing_else(scalene, python, tmp_path):
 
 
 def test_leaks_of_many_shapes(scalene, python, tmp_path):
-    """Of faint leaks, a megabyte or less, there are 20 samples by chance only: they may be told."""
+    """Of faint leaks, a megabyte or less, there are 20 samples by chance only: they may be told.  So may others be of
+    which there are few, as where a busy machine makes samples dear."""
     program = truth.PROGRAMS / "leaks_more.py"
-    found = suspects(profile_of(scalene, python, program, tmp_path))
+    profile = profile_of(scalene, python, program, tmp_path)
+    found = suspects(profile)
     guilty, faint = marked(program, LEAK), marked(program, FAINT)
     assert (len(guilty), len(faint)) == (7, 4)
-    assert set(found) - faint == guilty
+    lines = profile["files"][str(program)]["lines"]
+    sure = {suspect for suspect in guilty if lines[suspect[1] - 1]["n_alloc_samples"] >= 100}
+    assert len(sure) >= 5
+    assert sure <= set(found) <= guilty | faint
     assert all(leak["likelihood"] >= 0.95 for leak in found.values())
 
 
@@ -106,11 +111,11 @@ ONCE = {
 
 
 @pytest.mark.parametrize("program", ONCE)
-def test_what_one_statement_builds_is_no_leak(scalene, python, tmp_path, program):
+def test_what_one_statement_builds_is_no_leak(scalene, newest_python, tmp_path, program):
     shutil.copy(str(truth.PROGRAMS / "measure.py"), str(tmp_path))
     path = tmp_path / "once.py"
     path.write_text("from measure import pace\n" + ONCE[program])
-    profile = profile_of(scalene, python, path, tmp_path)
+    profile = profile_of(scalene, newest_python, path, tmp_path)
     assert profile["elapsed_time_sec"] > 4
     assert sum(line["n_live_mb"] for line in profile["files"][str(path)]["lines"]) > 5
     assert suspects(profile) == {}

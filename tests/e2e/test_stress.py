@@ -7,6 +7,7 @@ import os
 
 import pytest
 
+from conftest import SOME_PYTHONS, version_of
 from side_by_side import (
     PROGRAMS,
     SideBySide,
@@ -46,9 +47,9 @@ LIBRARY_ROOTS = {
 }
 
 
-@pytest.fixture
-def both(python, scalene, tmp_path):
-    return SideBySide(python, scalene, tmp_path)
+@pytest.fixture(params=SOME_PYTHONS, ids=version_of)
+def both(request, scalene, tmp_path):
+    return SideBySide(request.param, scalene, tmp_path)
 
 
 def line_of(program, text):

@@ -184,11 +184,12 @@ def test_blocked(blocking, mark):
 
 def test_what_does_not_block(blocking):
     # Most come back in time.  Where one was kept from its processor for a while, the program knows.
-    assert blocking.marked["short"]["async_blocked_sec"] <= blocking.section("short")["late"] + 0.02
+    starved = blocking.truth["starved"]
+    assert blocking.marked["short"]["async_blocked_sec"] <= blocking.section("short")["late"] + starved + 0.02
     assert blocking.marked["outside"]["async_blocked_sec"] == 0
     # A loop without a processor is blocked where it stands.
     for mark in ("between", "executor"):
-        assert blocking.marked[mark]["async_blocked_sec"] <= 0.03, mark
+        assert blocking.marked[mark]["async_blocked_sec"] <= 0.03 + starved, mark
 
 
 def test_blocked_in_all(blocking):
@@ -196,7 +197,8 @@ def test_blocked_in_all(blocking):
     blocked = sum(blocking.section(mark)["seconds"] for mark in ("nap", "stretch", "long"))
     late = blocking.section("short")["late"]
     # Where the machine is busy, a loop may be without a processor anywhere.
-    assert 0.95 * blocked <= figures["blocked_sec"] <= 1.05 * blocked + late + 0.1
+    starved = blocking.truth["starved"]
+    assert 0.95 * blocked <= figures["blocked_sec"] <= 1.05 * blocked + late + 0.1 + starved
     assert figures["blocked_sec"] <= figures["busy_sec"]
     assert figures["longest_blocked_sec"] == pytest.approx(blocking.section("long")["longest"], rel=0.1)
     assert figures["longest_blocked_file"].endswith("blocking.py")
@@ -211,9 +213,10 @@ def test_two_loops(scalene, python):
     run = awaits.run(scalene, python, "two_loops.py")
     assert run.profile["async"]["loops"] == 2
     assert_blocked(run, "nap")
-    assert run.profile["async"]["blocked_sec"] == pytest.approx(run.section("nap")["seconds"], rel=0.05, abs=0.03)
+    nap, starved = run.section("nap")["seconds"], run.truth["starved"]
+    assert 0.95 * nap - 0.03 <= run.profile["async"]["blocked_sec"] <= 1.05 * nap + 0.03 + starved
     for mark in ("free", "steady", "blocked_wait"):
-        assert run.marked[mark]["async_blocked_sec"] <= 0.05, mark
+        assert run.marked[mark]["async_blocked_sec"] <= 0.05 + starved, mark
     for mark in ("free", "steady"):
         assert_near(run, mark)
     assert_near(run, "blocked_wait")

@@ -48,7 +48,8 @@ def test_blocked_hub(scalene, package_python):
     # Again, the first is not seen.
     known = nap["seconds"] * (nap["times"] - 1) / nap["times"]
     # How long is told by the polls, which are all seen; whose it was, by looks in between.
-    assert run.profile["async"]["blocked_sec"] == pytest.approx(known, rel=0.05, abs=0.03)
-    assert 0.5 * known < run.marked["nap"]["async_blocked_sec"] < 1.05 * known
+    starved = run.truth["starved"]
+    assert 0.95 * known - 0.03 <= run.profile["async"]["blocked_sec"] <= 1.05 * known + 0.03 + starved
+    assert 0.5 * known < run.marked["nap"]["async_blocked_sec"] < 1.05 * known + starved
     for mark in ("free", "blocked_wait", "alone"):
-        assert run.marked[mark]["async_blocked_sec"] <= 0.03, mark
+        assert run.marked[mark]["async_blocked_sec"] <= 0.03 + starved, mark

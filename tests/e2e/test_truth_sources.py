@@ -6,6 +6,7 @@ import zipfile
 import pytest
 
 import truth
+from conftest import SOME_PYTHONS, version_of
 
 SECONDS = 0.2
 HOT = """\
@@ -36,10 +37,10 @@ def assert_hot(profile, name, text=HOT, has_source=True):
             assert truth.unescape(entries[n]["line"]).rstrip("\r\n") == source[n - 1]
 
 
-@pytest.fixture
-def launch(scalene, python, tmp_path):
+@pytest.fixture(params=SOME_PYTHONS, ids=version_of)
+def launch(request, scalene, tmp_path):
     def launch_it(*words, **named):
-        return truth.launch(scalene, python, words, tmp_path, **named)[1]
+        return truth.launch(scalene, request.param, words, tmp_path, **named)[1]
 
     return launch_it
 
@@ -151,5 +152,6 @@ def test_standard_input(launch):
 
 def test_source_that_goes_away(launch, tmp_path):
     text = HOT + "import os\nos.unlink(__file__)\n"
-    (tmp_path / "prog.py").write_text(text)
-    assert_hot(launch(tmp_path / "prog.py"), tmp_path / "prog.py", text, has_source=False)
+    program = tmp_path / "prog.py"
+    profile = launch(program, prepare=lambda: program.write_text(text))
+    assert_hot(profile, program, text, has_source=False)

@@ -158,13 +158,16 @@ class Run:
         return [line for file in self.profile["files"].values() for line in file["lines"]]
 
 
-def launch(scalene, python, words, directory, text=""):
-    """`scalene run` in a directory, with a text as standard input: what it printed, its profile."""
+def launch(scalene, python, words, directory, text="", prepare=None):
+    """`scalene run` in a directory, with a text as standard input: what it printed, its profile.  A program that leaves
+    its directory changed has it prepared before each run."""
     outfile = os.path.join(str(directory), "truth-profile.json")
     command = [scalene, "run", "--python", python, "-o", outfile]
     command += ["--cpu-sampling-rate", SAMPLING_RATE, *map(str, words)]
 
     def attempt():
+        if prepare:
+            prepare()
         result = subprocess.run(
             command,
             cwd=str(directory),

@@ -224,6 +224,7 @@ static void make_loop(void)
         .longest_us = 240000,
         .longest_node = in_busy,
         .tasks_peak = 11,
+        .passes = 120,
         .looks = 201,
     };
     write_arena(&make, LOOP);

@@ -25,9 +25,8 @@ class Node:
 
 
 def leak(i):
-    if i % 200 == 0:
-        large.append(bytearray(1 << 20))  #: leak of large blocks
     if i % 100 == 0:
+        large.append(bytearray(1 << 19))  #: leak of large blocks
         rare.append(bytes(100000))  #: leak now and then
     numbers.extend([i * 1000 + j for j in range(1000, 1060)])  #: leak of numbers
     names["key %0100d" % i] = "value %01000d" % i  #: leak of names

@@ -7,6 +7,7 @@ All interpreters from 3.8 on run this, with any event loop.
 
 import asyncio
 import json
+import os
 import sys
 import time
 
@@ -15,6 +16,21 @@ LATE = 0.0025
 
 BEGIN = time.perf_counter()
 sums = {}
+
+
+def starved():
+    """How long this thread was able to run but had no processor, of which the machine may have been robbed itself."""
+    try:
+        with open("/proc/thread-self/schedstat") as stream:
+            delay = int(stream.read().split()[1]) * 1e-9
+    except OSError:
+        delay = 0
+    with open("/proc/stat") as stream:
+        stolen = stream.readline().split()[8]
+    return delay + int(stolen) / os.sysconf("SC_CLK_TCK")
+
+
+STARVED = starved()
 
 
 class timed:
@@ -57,5 +73,5 @@ def run(main):
 
 
 def finish(**more):
-    truth = {"sections": sums, "wall": time.perf_counter() - BEGIN, **more}
+    truth = {"sections": sums, "wall": time.perf_counter() - BEGIN, "starved": starved() - STARVED, **more}
     print(json.dumps(truth), flush=True)
