@@ -23,11 +23,10 @@ def starved():
     try:
         with open("/proc/thread-self/schedstat") as stream:
             delay = int(stream.read().split()[1]) * 1e-9
+        with open("/proc/stat") as stream:
+            return delay + int(stream.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
     except OSError:
-        delay = 0
-    with open("/proc/stat") as stream:
-        stolen = stream.readline().split()[8]
-    return delay + int(stolen) / os.sysconf("SC_CLK_TCK")
+        return 0
 
 
 STARVED = starved()
