@@ -138,7 +138,7 @@ run_e2e() {
     cd "$root"
     # What is preloaded beside us is not in the chroot, and no matter of the interpreter's.
     SCALENE_PYTHONS=${pythons%:} enter python3 -m pytest -p no:cacheprovider -q \
-        -k 'not jemalloc and not tcmalloc and not mimalloc' tests/e2e "$@"
+        -k 'not jemalloc and not tcmalloc and not mimalloc and not test_shells' tests/e2e "$@"
 }
 
 command=${1:-test}

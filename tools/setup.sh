@@ -144,6 +144,9 @@ test)
     need libjemalloc2 "$libraries/libjemalloc.so.2"
     need libtcmalloc-minimal4 "$libraries/libtcmalloc_minimal.so.4"
     need libmimalloc2.0 "$libraries/libmimalloc.so.2"
+    need zsh zsh
+    need fish fish
+    need groff-base groff
     need_venv
     install_missing
     new_enough_meson

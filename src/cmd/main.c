@@ -3,6 +3,7 @@
  * verb has a file of its own.
  */
 #include "cmd/cmd.h"
+#include "cmd/shells.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -81,10 +82,20 @@ static int print_main_help(int status)
     return status ? status : printed;
 }
 
-static int print_options_page(void)
+/* What the build and the docs are made from: asked for by words that no help names. */
+static const struct {
+    const char *word;
+    void (*write)(struct buf *out);
+} dumps[] = {
+    {"--dump-options-md", help_markdown},    {"--dump-man", shells_man},
+    {"--dump-completion-bash", shells_bash}, {"--dump-completion-zsh", shells_zsh},
+    {"--dump-completion-fish", shells_fish},
+};
+
+static int print_dump(void (*write_it)(struct buf *out))
 {
     struct buf text = {0};
-    help_markdown(&text);
+    write_it(&text);
     int status = cmd_print(&text);
     buf_release(&text);
     return status;
@@ -140,8 +151,9 @@ int main(int argc, char **argv)
             return verbs[i](argv + 2);
     if (!strcmp(word, "-h") || !strcmp(word, "--help"))
         return print_main_help(EXIT_SUCCESS);
-    if (!strcmp(word, "--dump-options-md"))
-        return print_options_page();
+    for (size_t i = 0; i < sizeof dumps / sizeof *dumps; i++)
+        if (!strcmp(word, dumps[i].word))
+            return print_dump(dumps[i].write);
     if (!strcmp(word, "--version")) {
         puts("Scalene version " SCALENE_VERSION " (" SCALENE_DATE ")");
         return EXIT_SUCCESS;

@@ -1,7 +1,8 @@
 /*
  * The command line.  One const table (options_table.c) holds every option of
  * every verb; the parser here, the help (help.h), the keys of the YAML file
- * (config_file.h) and docs/options.md are all made from it.
+ * (config_file.h), completions and the manual (shells.h) and docs/options.md are all
+ * made from it.
  *
  *   options_init -> options_parse -> config_file_apply -> options_finish -> use -> options_release
  *

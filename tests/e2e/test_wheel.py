@@ -90,6 +90,10 @@ def test_content(wheel):
         "data/purelib/scalene/profile.py",
         "data/purelib/scalene/libscalene-cpu.so",
         "data/purelib/scalene/libscalene.so",
+        "data/data/share/man/man1/scalene.1",
+        "data/data/share/bash-completion/completions/scalene",
+        "data/data/share/zsh/site-functions/_scalene",
+        "data/data/share/fish/vendor_completions.d/scalene.fish",
     }
     assert sizes < 5_000_000
 
