@@ -340,10 +340,10 @@ def test_busy_programs(scalene, python, tmp_path):
     else:
         opened = sum(now and not before for before, now in zip(looks, looks[1:]))
         # A cycle takes 8 ms, the loop most of a second; but where the sampler gets its processor late, it may
-        # be ten times as long.
+        # be ten times as long, and the window is open meanwhile.
         assert opened >= 5
         # A third to an eighth of the program's progress, of which each look stands for as much.
-        assert 0.08 < sum(looks) / len(looks) < 0.6
+        assert 0.08 < sum(looks) / len(looks) < (0.6 if opened >= 20 else 0.9)
     # Five sigma of a thousand samples.
     found = line(run, "busy")
     assert found["n_alloc_total_mb"] == pytest.approx(run.truth["allocated"], rel=0.15)

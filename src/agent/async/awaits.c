@@ -20,24 +20,12 @@ enum {
 _Static_assert(!(AWAIT_ENTRIES & (AWAIT_ENTRIES - 1)) && !(PLACE_ENTRIES & (PLACE_ENTRIES - 1)),
                "a mask finds the entry");
 
-/*
- * How far off a time may be, as a variance.  It follows from how much the number of tasks changes
- * from one look to the next: they came, or went, at some time in between.  As long as there is no
- * next look, they may all be gone.
- */
-struct variance {
-    bool is_known;
-    double tasks;   /* at the last look */
-    double us2;     /* up to then, */
-    double end_us2; /* and so much more if that was their end */
-};
-
 /* What is kept of each record beside it. */
 struct await_note {
-    uint32_t hits, busy_hits; /* sightings in this pass, */
-    uint32_t round_hits;      /* and in this round */
+    uint32_t hits, busy_hits; /* sightings in this pass */
     uint32_t place;
-    struct variance by_pass, by_round;
+    double tasks;   /* in the last pass, with those that its sightings stand for, */
+    double end_us2; /* and what it adds to the variance if that was their end */
 };
 struct place_note {
     uint32_t hits;        /* sightings in this round */
@@ -50,12 +38,11 @@ static struct memory {
     struct await_note awaits[WIRE_AWAITS_MAX];
     struct place_note places[WIRE_PLACES_MAX];
     uint32_t name_next[WIRE_NAMES_MAX];
-    uint32_t pass_awaits[WIRE_AWAITS_MAX];  /* seen in this pass or the last, */
-    uint32_t round_awaits[WIRE_AWAITS_MAX]; /* in this round or the last */
-    uint32_t seen_places[WIRE_PLACES_MAX];  /* in this round */
-    uint8_t code_judged[WIRE_CODES_MAX];    /* enum awaits_frame + 1, 0: not yet */
+    uint32_t seen_awaits[WIRE_AWAITS_MAX]; /* in this pass or the last */
+    uint32_t seen_places[WIRE_PLACES_MAX]; /* in this round */
+    uint8_t code_judged[WIRE_CODES_MAX];   /* enum awaits_frame + 1, 0: not yet */
 } * memory;
-static uint32_t pass_await_count, round_await_count, seen_place_count;
+static uint32_t seen_await_count, seen_place_count;
 
 bool awaits_begin(void)
 {
@@ -153,10 +140,8 @@ uint32_t awaits_see(uint32_t node, enum wire_await_kind kind, bool is_loop_busy)
     if (!id)
         return 0;
     struct await_note *note = &memory->awaits[id];
-    if (!note->hits++ && !(note->by_pass.tasks > 0))
-        memory->pass_awaits[pass_await_count++] = id;
-    if (!note->round_hits++ && !(note->by_round.tasks > 0))
-        memory->round_awaits[round_await_count++] = id;
+    if (!note->hits++ && !(note->tasks > 0))
+        memory->seen_awaits[seen_await_count++] = id;
     note->busy_hits += is_loop_busy;
     if (note->place && kind != WIRE_AWAIT_READY)
         see_place(note->place);
@@ -175,48 +160,41 @@ static void raise_peak(struct wire_place *place, uint32_t tasks)
         atomic_store_explicit(&place->peak, tasks, memory_order_relaxed);
 }
 
-static void vary(struct variance *variance, double tasks, double us)
+static void add_real(_Atomic double *to, double amount)
 {
-    double step_us = (tasks - variance->tasks) * us;
-    variance->us2 += step_us * step_us / 2;
-    variance->end_us2 = tasks * us * tasks * us / 2;
-    variance->tasks = tasks;
-    variance->is_known = true;
-}
-
-/* Passes that see some of all tasks make many of them come and go; a round sees each task once, but
- * takes long.  The one that says less is as true as the other. */
-static void tell_variance(struct wire_await *await, const struct await_note *note)
-{
-    double by_pass = note->by_pass.us2 + note->by_pass.end_us2;
-    double by_round = note->by_round.us2 + note->by_round.end_us2;
-    atomic_store_explicit(&await->square_us2,
-                          note->by_round.is_known && by_round < by_pass ? by_round : by_pass,
+    atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + amount,
                           memory_order_relaxed);
 }
 
+/*
+ * How far off the time may be follows from how much the number of tasks changes from one pass to
+ * the next: they came, or went, at some time in between, or others of them were looked at.  As long
+ * as there is no next pass, they may all be gone.
+ */
 static void weigh(struct wire_await *await, struct await_note *note, double since_us, double scale)
 {
-    double each_us = since_us * scale;
+    double tasks = note->hits * scale, us = tasks * since_us;
+    double step_us = us - note->tasks * since_us, end_us2 = us * us / 2;
     add(&await->count, note->hits);
-    add(&await->us, (uint64_t)(note->hits * each_us + 0.5));
+    add(&await->us, (uint64_t)(us + 0.5));
     if (atomic_load_explicit(&await->kind, memory_order_relaxed) == WIRE_AWAIT_WAITS)
-        add(&await->busy_us, (uint64_t)(note->busy_hits * each_us + 0.5));
-    vary(&note->by_pass, note->hits * scale, since_us);
-    tell_variance(await, note);
+        add(&await->busy_us, (uint64_t)(note->busy_hits * scale * since_us + 0.5));
+    add_real(&await->square_us2, step_us * step_us / 2 + end_us2 - note->end_us2);
     note->hits = note->busy_hits = 0;
+    note->tasks = tasks;
+    note->end_us2 = end_us2;
 }
 
 void awaits_weigh(double since_us, double scale)
 {
     uint32_t kept = 0;
-    for (uint32_t i = 0; i < pass_await_count; i++) {
-        uint32_t id = memory->pass_awaits[i];
+    for (uint32_t i = 0; i < seen_await_count; i++) {
+        uint32_t id = memory->seen_awaits[i];
         weigh(await_at(id), &memory->awaits[id], since_us, scale);
-        if (memory->awaits[id].by_pass.tasks > 0)
-            memory->pass_awaits[kept++] = id;
+        if (memory->awaits[id].tasks > 0)
+            memory->seen_awaits[kept++] = id;
     }
-    pass_await_count = kept;
+    seen_await_count = kept;
 }
 
 void awaits_raise(double scale)
@@ -228,7 +206,7 @@ void awaits_raise(double scale)
     }
 }
 
-static void end_round_of_places(uint64_t round_us, double scale)
+void awaits_end_round(uint64_t round_us, double scale)
 {
     for (uint32_t i = 0; i < seen_place_count; i++) {
         uint32_t id = memory->seen_places[i];
@@ -239,27 +217,6 @@ static void end_round_of_places(uint64_t round_us, double scale)
         note->hits = 0;
     }
     seen_place_count = 0;
-}
-
-static void end_round_of_awaits(double round_us, double scale)
-{
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < round_await_count; i++) {
-        uint32_t id = memory->round_awaits[i];
-        struct await_note *note = &memory->awaits[id];
-        vary(&note->by_round, note->round_hits * scale, round_us);
-        note->round_hits = 0;
-        tell_variance(await_at(id), note);
-        if (note->by_round.tasks > 0)
-            memory->round_awaits[kept++] = id;
-    }
-    round_await_count = kept;
-}
-
-void awaits_end_round(uint64_t round_us, double scale)
-{
-    end_round_of_places(round_us, scale);
-    end_round_of_awaits((double)round_us, scale);
 }
 
 /* Add to the part of a place, and keep the largest first; of too many, the smallest is dropped. */
@@ -457,5 +414,5 @@ void awaits_in_child(bool is_recorded)
     (void)is_recorded;
     if (memory)
         os_discard(memory, sizeof *memory);
-    pass_await_count = round_await_count = seen_place_count = 0;
+    seen_await_count = seen_place_count = 0;
 }

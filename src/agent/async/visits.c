@@ -13,7 +13,7 @@ enum {
     LEAST_NS = 40000,   /* but as much in any pass, */
     MOST_NS = 2000000,  /* and no more at once */
     SLOTS_A_CLOCK = 16, /* between two looks at the clock */
-    LOOKS_LEAST = 32,   /* tasks that are looked at in any case, */
+    LOOKS_LEAST = 48,   /* tasks that are looked at in any case, */
     SLOTS_LEAST = 512,  /* or so many slots, if they are empty */
     MANY = 1000,        /* from so many on, peaks are estimated before a round ends */
     SOURCES_MAX = LOOPS_MAX + LISTS_MAX,

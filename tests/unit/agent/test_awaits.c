@@ -143,26 +143,6 @@ static void test_variance(void **state)
     assert_true(waits->square_us2 == expected + 10. * 10 / 2 + 10. * 10 / 2);
 }
 
-/* Where a pass sees every other task, a round of two sees that they stay; and what is known from
- * passes is not known from a round that takes long. */
-static void test_variance_of_rounds(void **state)
-{
-    faults_install(state);
-    uint32_t one = below(0, user, 4), many = below(0, user, 8);
-    for (int i = 0; i < 100; i++) {
-        see_tasks(one, 1);
-        see_tasks(many, 5);
-        awaits_weigh(10, 2);
-        see_tasks(many, 5);
-        awaits_weigh(10, 2);
-        awaits_end_round(20, 1);
-    }
-    assert_int_equal(await_of(one, WIRE_AWAIT_WAITS)->us, 2000);
-    assert_true(await_of(one, WIRE_AWAIT_WAITS)->square_us2 == 20. * 20);
-    assert_int_equal(await_of(many, WIRE_AWAIT_WAITS)->us, 20000);
-    assert_true(await_of(many, WIRE_AWAIT_WAITS)->square_us2 == 100. * 100);
-}
-
 /* Parts of a microsecond do not add up to an error. */
 static void test_parts(void **state)
 {
@@ -469,21 +449,11 @@ static void test_in_child(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        CASE(test_weights),
-        CASE(test_variance),
-        CASE(test_variance_of_rounds),
-        CASE(test_parts),
-        CASE(test_blocks),
-        CASE(test_stretch_parts),
-        CASE(test_places),
-        CASE(test_peak_of_a_part),
-        CASE(test_names),
-        CASE(test_long_and_wide_names),
-        CASE(test_many_names),
-        CASE(test_known_names),
-        CASE(test_judge),
-        CASE(test_full),
-        CASE(test_in_child),
+        CASE(test_weights),        CASE(test_variance),      CASE(test_parts),
+        CASE(test_blocks),         CASE(test_stretch_parts), CASE(test_places),
+        CASE(test_peak_of_a_part), CASE(test_names),         CASE(test_long_and_wide_names),
+        CASE(test_many_names),     CASE(test_known_names),   CASE(test_judge),
+        CASE(test_full),           CASE(test_in_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
