@@ -81,17 +81,17 @@ def chance(run, tasks):
     return 4 * 0.5 * max(tasks, 1) * run.pass_sec() * math.sqrt(run.profile["async"]["looks"])
 
 
-def assert_near(run, *marks, widest=None):
+def assert_near(run, *marks, widest=0.5):
     """Lines were suspended for as long as the program says, together: to a percent, and to twice what the profile says
     of itself, which chance goes beyond once in 10,000 times.  That is no wider than looks make it, or than this part of
-    the time, if looks do not find all tasks."""
+    the time, if looks do not find all tasks, or are kept away for a while."""
     entries = [run.marked[mark] for mark in marks]
     measured, true = sum(map(suspended, entries)), sum(run.section(mark)["seconds"] for mark in marks)
     half = math.hypot(*(entry["async_half_width_sec"] for entry in entries))
     what = "%s: %.3f of %.3f s, give or take %.3f" % (", ".join(marks), measured, true, half)
     assert measured == pytest.approx(true, abs=2 * half + 0.01 * true), what
     tasks = sum(entry["n_async_concurrency_peak"] for entry in entries)
-    assert half <= (widest * true if widest else chance(run, tasks)), what
+    assert half <= max(widest * true, chance(run, tasks)), what
 
 
 def assert_blocked(run, mark):

@@ -17,7 +17,8 @@ enum {
     LAST_STEPS = 32,      /* so often, of what is about to go, */
     FULL_STEPS = 4,       /* and of what need not be looked at */
     LOOK_NS = 2000000,    /* most CPU time for one look */
-    END_NS = 5000000,
+    END_NS = 20000000,
+    LOOK_USUAL_NS = 100000,   /* what one is taken to cost before there was one */
     BRIEF_TIMES = 600,        /* looks take at most one such part of the time each: */
     ALL_TIMES = 1200,         /* those at what is likely to grow, those at all, */
     OWN_TIMES = 50,           /* and those of the program's threads, */
@@ -87,6 +88,17 @@ static uint64_t next_after(uint64_t now_mono_ns, uint64_t began_cpu_ns, unsigned
     return now_mono_ns + (os_thread_cpu_ns() - began_cpu_ns) * times;
 }
 
+/* The same, by the cheaper one of the last two: where the machine was slow for once, all that is
+ * touched in the next second would be nobody's. */
+static uint64_t next_but_for_one(uint64_t now_mono_ns, uint64_t began_cpu_ns, unsigned times,
+                                 uint64_t *last_ns)
+{
+    uint64_t cost_ns = os_thread_cpu_ns() - began_cpu_ns;
+    uint64_t less_ns = cost_ns < *last_ns ? cost_ns : *last_ns;
+    *last_ns = cost_ns;
+    return now_mono_ns + less_ns * times;
+}
+
 /* Allocators use what they have reserved from its start on: where nothing new is found next to what
  * was there, the rest is left to look_at_all(). */
 static bool look_briefly(struct looks *look)
@@ -125,7 +137,7 @@ static bool look_at_all(struct looks *look)
 
 void resident_pass(uint64_t now_mono_ns)
 {
-    static uint64_t next_brief_ns, next_all_ns, seen, all_seen;
+    static uint64_t next_brief_ns, next_all_ns, seen, all_seen, brief_ns = LOOK_USUAL_NS;
     static unsigned passes;
     if (!atomic_load_explicit(&highest, memory_order_relaxed) || records_have_ended())
         return;
@@ -141,7 +153,7 @@ void resident_pass(uint64_t now_mono_ns)
         (runners_are_new() || ++passes >= PASSES_MAX)) {
         passes = 0;
         seen = look_briefly(&look) ? touched : 0;
-        next_brief_ns = next_after(now_mono_ns, began_ns, BRIEF_TIMES);
+        next_brief_ns = next_but_for_one(now_mono_ns, began_ns, BRIEF_TIMES, &brief_ns);
     }
     if (touched != all_seen && now_mono_ns >= next_all_ns) {
         began_ns = os_thread_cpu_ns();

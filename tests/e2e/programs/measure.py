@@ -17,14 +17,18 @@ sections = {}
 
 
 def starved():
-    """How long this thread was able to run but had no processor, or the machine was robbed of one, as the kernel counts it."""
+    """How long this thread was able to run but had no processor, as the kernel counts it."""
     try:
         with open("/proc/thread-self/schedstat") as stream:
-            delay = int(stream.read().split()[1]) * 1e-9
-        with open("/proc/stat") as stream:
-            return delay + int(stream.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
+            return int(stream.read().split()[1]) * 1e-9
     except OSError:
         return 0
+
+
+def stolen():
+    """How long the machine was robbed of its processors, which may have happened to a thread that ran."""
+    with open("/proc/stat") as stream:
+        return int(stream.readline().split()[8]) / os.sysconf("SC_CLK_TCK")
 
 
 def clocks():
@@ -33,6 +37,7 @@ def clocks():
         "process": time.process_time(),
         "wall": time.perf_counter(),
         "starved": starved(),
+        "stolen": stolen(),
     }
 
 

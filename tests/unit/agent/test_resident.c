@@ -217,9 +217,10 @@ static void move(size_t from, size_t count, size_t to)
     fill(is_writable, to, count, writable);
 }
 
+static uint64_t now_ns = 1000000000; /* of passes */
+
 static void look(void)
 {
-    static uint64_t now_ns = 1000000000;
     for (int i = 0; i < PASSES; i++)
         resident_pass(now_ns += 10000000000);
 }
@@ -381,6 +382,28 @@ static void a_pool_is_theirs_who_run(void **state)
     assert_int_equal(live_of(3), 0);
 }
 
+/* A look that took long for once does not keep the next one away: two in a row do. */
+static void one_slow_look_is_no_reason(void **state)
+{
+    enum { MS = 1000000 };
+    (void)state;
+    map(0, PAGES, true, true);
+    look();
+    look_ns = MS;
+    touch(0, 16);
+    runners_ran(2, true, MS);
+    resident_pass(now_ns += 20 * MS);
+    assert_int_equal(live_of(2), 16 * PAGE);
+    touch(16, 16);
+    runners_ran(3, true, MS);
+    resident_pass(now_ns += 20 * MS);
+    assert_int_equal(live_of(3), 16 * PAGE);
+    touch(32, 16);
+    runners_ran(4, true, MS);
+    resident_pass(now_ns += 20 * MS);
+    assert_int_equal(live_of(4), 0);
+}
+
 static void what_goes_before_a_look_is_seen(void **state)
 {
     (void)state;
@@ -483,10 +506,15 @@ static void what_is_touched_while_off_is_nobodys(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(any_sequence_is_counted),     TEST(a_mapping_is_its_mappers),
-        TEST(a_pool_is_theirs_who_run),    TEST(what_goes_before_a_look_is_seen),
-        TEST(ranges_are_set_aside),        TEST(what_was_not_told_is_found_out),
-        TEST(a_child_counts_from_nothing), TEST(what_is_touched_while_off_is_nobodys),
+        TEST(any_sequence_is_counted),
+        TEST(a_mapping_is_its_mappers),
+        TEST(a_pool_is_theirs_who_run),
+        TEST(one_slow_look_is_no_reason),
+        TEST(what_goes_before_a_look_is_seen),
+        TEST(ranges_are_set_aside),
+        TEST(what_was_not_told_is_found_out),
+        TEST(a_child_counts_from_nothing),
+        TEST(what_is_touched_while_off_is_nobodys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
