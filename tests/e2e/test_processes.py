@@ -96,8 +96,10 @@ def run_way(scalene, python, directory, way, *words, **named):
 
 
 def assert_all_work_is_there(tree, pieces):
-    """Each process may end before its last sample; a timer goes off at a tick of the kernel."""
-    assert tree.work() == pytest.approx(pieces * CHILD_SEC, abs=pieces * 6 * TICK), tree.rows
+    """Each process may end before its last sample; a timer goes off at a tick of the kernel.  A process that is born on a
+    busy machine may need tens of milliseconds for that, which end on the first line that is seen."""
+    work = tree.work() / pieces
+    assert CHILD_SEC - 6 * TICK <= work <= 1.5 * CHILD_SEC + 6 * TICK, tree.rows
     assert sum(row["sampled_cpu_sec"] for row in tree.rows) >= tree.work() - 1e-6
     for row in tree.rows:
         assert row["cpu_sec"] >= row["sampled_cpu_sec"] - TICK
